@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class BencherConfig(AppConfig):
+    name = "bencher"
+    label = "bencher"

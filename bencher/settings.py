@@ -1,0 +1,256 @@
+"""Settings, all from the environment (design.md section 11). Defaults are those of the embedded server.
+
+``DATABASE_URL``, ``REDIS_URL`` and ``STORAGE_URL`` switch between the embedded and the production arrangement; nothing else does.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.Env()
+if Path(".env").is_file():
+    environ.Env.read_env(Path(".env"))
+
+
+def whole(name: str, default: int, low: int = 0, high: int | None = None) -> int:
+    """A whole number from the environment, checked: a wrong setting stops the start with a sentence, not later with a traceback."""
+    text = os.environ.get(name, "")
+    try:
+        value = int(text) if text else default
+    except ValueError:
+        raise ImproperlyConfigured(f"{name}: expected a whole number, got {text!r}") from None
+    if value < low or (high is not None and value > high):
+        raise ImproperlyConfigured(f"{name}: {value} is outside {low}..{'' if high is None else high}")
+    return value
+
+
+# -- places -----------------------------------------------------------------------------------------------------
+BENCHER_DATA_DIR = Path(env.str("BENCHER_DATA_DIR", default="data")).absolute()
+DATABASE_URL = env.str("DATABASE_URL", default="") or f"sqlite:///{BENCHER_DATA_DIR}/bencher.db"
+REDIS_URL = env.str("REDIS_URL", default="")
+BENCHER_REDIS_PREFIX = env.str("BENCHER_REDIS_PREFIX", default="bencher")
+STORAGE_URL = env.str("STORAGE_URL", default="") or f"file://{BENCHER_DATA_DIR}/storage"
+ON_SQLITE = DATABASE_URL.startswith("sqlite:")
+DEBUG = env.bool("DEBUG", default=False)
+
+
+def _secret_key() -> str:
+    """From the environment; else, with SQLite, one that is generated once into the data folder (mode 0600)."""
+    if key := os.environ.get("SECRET_KEY", ""):
+        return key
+    if not ON_SQLITE and not DEBUG:
+        raise ImproperlyConfigured("SECRET_KEY: required with a database server (it signs every token); set it to 50 random characters")
+    path = BENCHER_DATA_DIR / "secret_key"
+    BENCHER_DATA_DIR.mkdir(parents=True, exist_ok=True)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        pass
+    else:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_urlsafe(48))
+            file.flush()
+            os.fsync(file.fileno())
+    return path.read_text().strip()
+
+
+SECRET_KEY = _secret_key()
+
+# -- addresses --------------------------------------------------------------------------------------------------
+BENCHER_PUBLIC_URL = env.str("BENCHER_PUBLIC_URL", default="http://localhost:6610").rstrip("/")
+BENCHER_REGISTRY_URL = env.str("BENCHER_REGISTRY_URL", default="").rstrip("/") or BENCHER_PUBLIC_URL
+BENCHER_CONSOLE_URL = env.str("BENCHER_CONSOLE_URL", default="").rstrip("/") or BENCHER_PUBLIC_URL
+BENCHER_TRUSTED_PROXIES = env.list("BENCHER_TRUSTED_PROXIES", default=["127.0.0.0/8", "::1/128"])
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["*"])
+CSRF_TRUSTED_ORIGINS = [url for url in {BENCHER_PUBLIC_URL, BENCHER_CONSOLE_URL} if "://" in url]
+
+# -- protocol (protocol.md, table of settings) ------------------------------------------------------------------
+BENCHER_HEARTBEAT_TIMEOUT = whole("BENCHER_HEARTBEAT_TIMEOUT", 90, 1, 900)
+BENCHER_JOB_TIMEOUT_GRACE_PERIOD = whole("BENCHER_JOB_TIMEOUT_GRACE_PERIOD", 60, 1, 900)
+BENCHER_REQUEST_BODY_MAX_BYTES = whole("BENCHER_REQUEST_BODY_MAX_BYTES", 4 << 20, 1)
+BENCHER_REGISTRY_MAX_BODY_BYTES = whole("BENCHER_REGISTRY_MAX_BODY_BYTES", 1 << 30, 1)
+BENCHER_REGISTRY_UPLOAD_TIMEOUT = whole("BENCHER_REGISTRY_UPLOAD_TIMEOUT", 3600, 1)
+BENCHER_UPDATE_BASE_URL = env.str("BENCHER_UPDATE_BASE_URL", default="")
+BENCHER_API_VERSION = env.str("BENCHER_API_VERSION", default="0.6.12")
+BENCHER_SWEEP_INTERVAL = whole("BENCHER_SWEEP_INTERVAL", 2, 1, 3600)
+
+# -- policy -----------------------------------------------------------------------------------------------------
+BENCHER_TIER_LIMITS = env.bool("BENCHER_TIER_LIMITS", default=False)
+BENCHER_ALLOW_ANONYMOUS_RUNS = env.bool("BENCHER_ALLOW_ANONYMOUS_RUNS", default=True)
+BENCHER_PROJECT_CONCURRENCY = whole("BENCHER_PROJECT_CONCURRENCY", 0)
+BENCHER_RATE_LIMITS = env.str("BENCHER_RATE_LIMITS", default="")
+
+# -- Django -----------------------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "django_filters",
+    "django_htmx",
+    "channels",
+    "bencher",
+    "bencher.core",
+    "bencher.projects",
+    "bencher.specs",
+    "runners",
+    "outputs",
+    "jobs",
+]
+MIDDLEWARE = [
+    "bencher.core.middleware.ApiGate",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "bencher.urls"
+ASGI_APPLICATION = "bencher.asgi.application"
+AUTH_USER_MODEL = "projects.User"
+AUTH_PASSWORD_VALIDATORS = [{"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"}]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en-us"
+USE_I18N = False
+APPEND_SLASH = False
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = False
+DATA_UPLOAD_MAX_MEMORY_SIZE = None  # the server counts bytes while they arrive, bencher/server.py
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 10_000
+
+
+def _database() -> dict[str, Any]:
+    if ON_SQLITE:
+        path = DATABASE_URL.removeprefix("sqlite://")
+        path = path.removeprefix("/") if path.startswith("//") else path
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": path,
+            "CONN_MAX_AGE": 0,
+            "OPTIONS": {
+                "transaction_mode": "IMMEDIATE",
+                "timeout": 20,
+                "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA cache_size=-16000;",
+            },
+        }
+    values = env.db_url_config(DATABASE_URL)
+    return {
+        **values,
+        "CONN_MAX_AGE": 0,
+        "CONN_HEALTH_CHECKS": False,
+        "OPTIONS": {
+            **values.get("OPTIONS", {}),
+            "pool": {"min_size": 2, "max_size": whole("BENCHER_DATABASE_POOL", 8, 1, 1000), "timeout": 10},
+        },
+    }
+
+
+DATABASES = {"default": _database()}
+
+
+def _channel_layer() -> dict[str, Any]:
+    if not REDIS_URL:
+        return {"BACKEND": "bencher.layers.MemoryLayer"}
+    return {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [REDIS_URL], "prefix": f"{BENCHER_REDIS_PREFIX}.layer"},
+    }
+
+
+CHANNEL_LAYERS = {"default": _channel_layer()}
+
+CELERY_BROKER_URL = REDIS_URL or "memory://"
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TIMEZONE = "UTC"
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "bencher.core.schema.EndpointSchema",
+    "UNAUTHENTICATED_USER": None,
+    "EXCEPTION_HANDLER": "bencher.core.api.exception_handler",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Bencher, self-hosted",
+    "VERSION": BENCHER_API_VERSION,
+    "OAS_VERSION": "3.0.3",
+    "SERVE_INCLUDE_SCHEMA": False,
+}
+
+vars().update(env.email_url("EMAIL_URL", default="consolemail://"))
+EMAIL_BACKEND = "bencher.core.mail.ConsoleBackend" if "EMAIL_URL" not in os.environ else vars()["EMAIL_BACKEND"]
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default=f"bencher@{urlsplit(BENCHER_PUBLIC_URL).hostname or 'localhost'}")
+
+# -- security ---------------------------------------------------------------------------------------------------
+_HTTPS = BENCHER_PUBLIC_URL.startswith("https://")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SECURE_HSTS_SECONDS = whole("SECURE_HSTS_SECONDS", 0)
+SECURE_SSL_REDIRECT = False
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "EXCLUDE_URL_PREFIXES": ["/admin/"],
+    "DIRECTIVES": {
+        "default-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "style-src": ["'self'"],
+        "script-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "object-src": ["'none'"],
+        "base-uri": ["'none'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+    },
+}
+
+# -- logs: to standard output, plain; secrets never reach a logger (bencher/core/logs.py) -------------------------
+LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()
+logging.captureWarnings(True)
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"out": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["out"], "level": LOG_LEVEL},
+    "loggers": {"daphne": {"level": "WARNING"}, "django.request": {"level": "ERROR"}, "django.channels.server": {"level": "WARNING"}},
+}

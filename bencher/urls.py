@@ -1,0 +1,21 @@
+"""All routes: each app lists its own below ``/v0``; the site adds health, admin and pages."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+
+from django.contrib import admin
+from django.urls import include, path
+
+ROUTES = (
+    "bencher.projects.urls",
+    "bencher.specs.urls",
+    "runners.urls",
+    "outputs.urls",
+    "outputs.urls_registry",
+    "jobs.urls",
+    "bencher.urls_site",
+)
+
+urlpatterns = [path("admin/", admin.site.urls), *(path("", include(import_module(name))) for name in ROUTES if find_spec(name))]

@@ -1,0 +1,130 @@
+"""Reports and the dimensions they are measured in (rest.md 2.4, 2.8, 5.2, 5.3)."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from bencher.core.ids import uuid7
+from bencher.projects.models import Project, User
+from bencher.specs.models import Spec
+
+
+class Dimension(models.Model):
+    """A named thing of one project."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
+    name = models.CharField(max_length=64)
+    slug = models.CharField(max_length=64)
+    created = models.DateTimeField()
+    modified = models.DateTimeField()
+    archived = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        abstract = True
+        ordering = ("name", "id")
+        constraints = [
+            models.UniqueConstraint(fields=["project", "name"], name="%(class)s_name_in_project"),
+            models.UniqueConstraint(fields=["project", "slug"], name="%(class)s_slug_in_project"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Branch(Dimension):
+    name = models.CharField(max_length=256)
+    head = models.ForeignKey("Head", null=True, on_delete=models.PROTECT, related_name="+")
+    """The current head; made in the same transaction as the branch, never null outside it."""
+
+
+class Testbed(Dimension):
+    spec = models.ForeignKey(Spec, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+
+
+class Benchmark(Dimension):
+    name = models.CharField(max_length=1024)
+
+
+class Measure(Dimension):
+    units = models.CharField(max_length=64)
+
+
+class Version(models.Model):
+    """One state of the code on a branch: numbered from 0, with the commit's hash when it was given."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+")
+    number = models.PositiveIntegerField()
+    hash = models.CharField(max_length=40, null=True, blank=True)
+
+    class Meta:
+        ordering = ("number", "id")
+
+
+class Head(models.Model):
+    """One life of a branch: an ordered list of versions, those of its start point first."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    branch = models.ForeignKey(Branch, on_delete=models.CASCADE, related_name="heads")
+    start_branch = models.ForeignKey(Branch, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    start_head = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    start_version = models.ForeignKey(Version, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    created = models.DateTimeField()
+    replaced = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("created", "id")
+
+
+class HeadVersion(models.Model):
+    """``version`` counts as history of ``head``."""
+
+    id = models.BigAutoField(primary_key=True)
+    head = models.ForeignKey(Head, on_delete=models.CASCADE, related_name="head_versions")
+    version = models.ForeignKey(Version, on_delete=models.CASCADE, related_name="head_versions")
+
+    class Meta:
+        ordering = ("id",)
+        constraints = [models.UniqueConstraint(fields=["head", "version"], name="version_once_in_a_head")]
+
+
+class Report(models.Model):
+    """One delivery of results, local or by a job."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="reports")
+    user = models.ForeignKey(User, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    idempotency_key = models.UUIDField(null=True, blank=True)
+    head = models.ForeignKey(Head, on_delete=models.PROTECT, related_name="reports")
+    version = models.ForeignKey(Version, on_delete=models.PROTECT, related_name="reports")
+    testbed = models.ForeignKey(Testbed, on_delete=models.PROTECT, related_name="reports")
+    spec = models.ForeignKey(Spec, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    adapter = models.CharField(max_length=32)
+    start_time = models.DateTimeField()
+    end_time = models.DateTimeField()
+    created = models.DateTimeField()
+    job = models.UUIDField(null=True, blank=True)
+    """The job that this report is of; a plain column, since jobs lie above outputs."""
+
+    class Meta:
+        ordering = ("-start_time", "-end_time", "-created", "-id")
+        constraints = [models.UniqueConstraint(fields=["project", "idempotency_key"], name="idempotency_key_in_project")]
+
+
+class Metric(models.Model):
+    """One value of one measure of one benchmark in one iteration of a report."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="metrics")
+    iteration = models.PositiveIntegerField()
+    benchmark = models.ForeignKey(Benchmark, on_delete=models.PROTECT, related_name="metrics", db_index=False)
+    measure = models.ForeignKey(Measure, on_delete=models.PROTECT, related_name="metrics", db_index=False)
+    value = models.FloatField()
+    lower_value = models.FloatField(null=True, blank=True)
+    upper_value = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("iteration", "id")
+        constraints = [models.UniqueConstraint(fields=["report", "iteration", "benchmark", "measure"], name="metric_once_in_an_iteration")]
+        indexes = [models.Index(fields=["benchmark", "measure", "report"], name="metric_series")]

@@ -1,0 +1,74 @@
+"""Thresholds, the boundaries they drew and the alerts they raised (rest.md 5.5-5.7)."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from bencher.core.ids import uuid7
+from bencher.projects.models import Project
+from outputs.models.reports import Branch, Measure, Metric, Report, Testbed
+
+
+class Threshold(models.Model):
+    """What is watched: one measure on one branch and testbed, by the current model (or none)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="thresholds")
+    branch = models.ForeignKey(Branch, on_delete=models.PROTECT, related_name="thresholds")
+    testbed = models.ForeignKey(Testbed, on_delete=models.PROTECT, related_name="thresholds")
+    measure = models.ForeignKey(Measure, on_delete=models.PROTECT, related_name="thresholds")
+    model = models.ForeignKey("ThresholdModel", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    created = models.DateTimeField()
+    modified = models.DateTimeField()
+
+    class Meta:
+        ordering = ("created", "id")
+        constraints = [models.UniqueConstraint(fields=["branch", "testbed", "measure"], name="threshold_once")]
+
+
+class ThresholdModel(models.Model):
+    """A test with its parameters; replaced, never changed."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    threshold = models.ForeignKey(Threshold, on_delete=models.CASCADE, related_name="models")
+    test = models.CharField(max_length=16)
+    min_sample_size = models.PositiveBigIntegerField(null=True, blank=True)
+    max_sample_size = models.PositiveBigIntegerField(null=True, blank=True)
+    window = models.PositiveBigIntegerField(null=True, blank=True)
+    """Seconds."""
+    lower_boundary = models.FloatField(null=True, blank=True)
+    upper_boundary = models.FloatField(null=True, blank=True)
+    created = models.DateTimeField()
+    replaced = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("created", "id")
+
+
+class Boundary(models.Model):
+    """The limits that a model drew for one metric; all null when there was too little history."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    metric = models.OneToOneField(Metric, on_delete=models.CASCADE, related_name="boundary")
+    threshold = models.ForeignKey(Threshold, on_delete=models.PROTECT, related_name="boundaries")
+    model = models.ForeignKey(ThresholdModel, on_delete=models.PROTECT, related_name="boundaries")
+    baseline = models.FloatField(null=True, blank=True)
+    lower_limit = models.FloatField(null=True, blank=True)
+    upper_limit = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("id",)
+
+
+class Alert(models.Model):
+    """A metric outside its boundary."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="alerts")
+    boundary = models.OneToOneField(Boundary, on_delete=models.CASCADE, related_name="alert")
+    limit = models.CharField(max_length=8, choices=[("lower", "lower"), ("upper", "upper")])
+    status = models.CharField(max_length=16, choices=[(value, value) for value in ("active", "dismissed", "silenced")], default="active")
+    modified = models.DateTimeField()
+
+    class Meta:
+        ordering = ("status", "-modified", "id")

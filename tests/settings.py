@@ -1,0 +1,15 @@
+"""Settings of the tests: the product's own, with a throw-away data folder. The database is the environment's."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+os.environ.setdefault("BENCHER_DATA_DIR", tempfile.mkdtemp(prefix="bencher-tests-"))
+os.environ.setdefault("SECRET_KEY", "tests-only-" * 5)
+os.environ.setdefault("STORAGE_URL", "memory://")
+
+from bencher.settings import *  # noqa: E402, F403
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+CELERY_TASK_ALWAYS_EAGER = False
