@@ -9,7 +9,7 @@ os.environ.setdefault("BENCHER_DATA_DIR", tempfile.mkdtemp(prefix="bencher-tests
 os.environ.setdefault("SECRET_KEY", "tests-only-" * 5)
 os.environ.setdefault("STORAGE_URL", "memory://")
 
-from bencher.settings import *  # noqa: E402, F403
+from bencher.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CELERY_TASK_ALWAYS_EAGER = False

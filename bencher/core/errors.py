@@ -7,7 +7,7 @@ class ServiceError(Exception):
     """A refusal with a text for the caller. The text never repeats a credential or another user's data."""
 
     status = 500
-    headers: dict[str, str] = {}  # noqa: RUF012
+    headers: dict[str, str] = {}
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -50,4 +50,4 @@ class Busy(ServiceError):
     """A transient fault of ours: the same request may succeed later."""
 
     status = 503
-    headers = {"Retry-After": "1"}  # noqa: RUF012
+    headers = {"Retry-After": "1"}

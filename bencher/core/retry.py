@@ -28,7 +28,7 @@ def transient(attempts: int = 4) -> Callable[[Callable[P, R]], Callable[P, R]]:
                     if attempt == attempts or connection.in_atomic_block:
                         raise
                     connection.close_if_unusable_or_obsolete()
-                    time.sleep(random.uniform(0, 0.05 * 2**attempt))  # noqa: S311
+                    time.sleep(random.uniform(0, 0.05 * 2**attempt))
             raise AssertionError("unreachable")
 
         return call

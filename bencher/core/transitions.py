@@ -45,7 +45,7 @@ def compare_and_swap(
     if foreign := [
         name
         for name in guards
-        if name.split("__", 1)[0] not in columns or "__" in name and name.split("__")[1] not in ("isnull", "in", "lt", "lte", "gt", "gte")
+        if name.split("__", 1)[0] not in columns or ("__" in name and name.split("__")[1] not in ("isnull", "in", "lt", "lte", "gt", "gte"))
     ]:
         raise ValueError(f"guards must be columns of {model.__name__}: {foreign}")
     rows = model._base_manager.filter(pk=pk, status__in=transition.sources, **guards)
