@@ -68,5 +68,6 @@ class ApiHandler(BaseHandler):
             response["content-length"] = str(len(content))
         headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in response.items()]
         headers += [(b"set-cookie", cookie.output(header="").strip().encode("latin-1")) for cookie in response.cookies.values()]
-        response.close()
+        for close in response._resource_closers:  # not response.close(): its signal would close SQLite's connection, which is to live on
+            close()
         return response.status_code, headers, content
