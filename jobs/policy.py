@@ -1,13 +1,11 @@
-"""How long a job may take and how early it is taken: two tables (rest.md 2.5, protocol.md section 8). Pure."""
+"""How long a job may take: a table (rest.md 2.5). Pure. Its priority is a matter of ``scheduling.py``."""
 
 from __future__ import annotations
 
 from enum import Enum
 
-PLUS_PRIORITY = 200
-"""From here on an organization has no limits: what a plan is to the stock server, a server administrator's word is here."""
-UNCLAIMED_PRIORITY = 0
-MAX_PRIORITY = 1000
+from jobs.scheduling import PLUS
+
 DEFAULT_TIMEOUT = 3600
 """Seconds for a job that asks for no time."""
 
@@ -19,6 +17,7 @@ class Tier(Enum):
     """Without members: anybody may run there."""
     FREE = "free"
     PLUS = "plus"
+    """What a plan is to the stock server is a priority here, given by a server administrator."""
 
 
 CAPS: dict[Tier, int | None] = {Tier.UNCLAIMED: 60, Tier.FREE: 300, Tier.PLUS: None}
@@ -29,7 +28,7 @@ def tier(*, claimed: bool, priority: int) -> Tier:
     """The tier of an organization with this priority."""
     if not claimed:
         return Tier.UNCLAIMED
-    return Tier.PLUS if priority >= PLUS_PRIORITY else Tier.FREE
+    return Tier.PLUS if priority >= PLUS else Tier.FREE
 
 
 def effective_timeout(asked: int | None, organization: Tier, *, limits: bool) -> int:
@@ -38,10 +37,3 @@ def effective_timeout(asked: int | None, organization: Tier, *, limits: bool) ->
     if cap is None:
         return DEFAULT_TIMEOUT if asked is None else asked
     return cap if asked is None else min(asked, cap)
-
-
-def job_priority(asked: int | None, *, claimed: bool, organization_priority: int) -> int:
-    """The priority of a new job. Who may ask for one (a server administrator) is not decided here."""
-    if asked is not None:
-        return asked
-    return organization_priority if claimed else UNCLAIMED_PRIORITY

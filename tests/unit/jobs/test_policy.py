@@ -1,10 +1,10 @@
-"""jobs/policy.py: rows jt-* and jp-* of the conformance list."""
+"""jobs/policy.py: rows jt-* of the conformance list."""
 
 from __future__ import annotations
 
 import pytest
 
-from jobs.policy import Tier, effective_timeout, job_priority, tier
+from jobs.policy import Tier, effective_timeout, tier
 
 
 @pytest.mark.parametrize(
@@ -44,19 +44,3 @@ def test_timeout_without_limits(organization: Tier, asked: int | None, given: in
 )
 def test_tier(claimed: bool, priority: int, expected: Tier) -> None:
     assert tier(claimed=claimed, priority=priority) is expected
-
-
-@pytest.mark.parametrize(
-    ("asked", "claimed", "organization", "given"),
-    [
-        pytest.param(None, False, 0, 0, id="jp-unclaimed"),
-        pytest.param(None, False, 200, 0, id="jp-unclaimed-plan"),
-        pytest.param(None, True, 100, 100, id="jp-free"),
-        pytest.param(None, True, 200, 200, id="jp-metered"),
-        pytest.param(7, True, 100, 7, id="asked"),
-        pytest.param(0, True, 100, 0, id="asked-nothing"),
-        pytest.param(900, False, 0, 900, id="asked-unclaimed"),
-    ],
-)
-def test_priority(asked: int | None, claimed: bool, organization: int, given: int) -> None:
-    assert job_priority(asked, claimed=claimed, organization_priority=organization) == given
