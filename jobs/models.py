@@ -30,9 +30,13 @@ class Job(models.Model):
     source_ip = models.GenericIPAddressField(null=True, blank=True)
     runner = models.ForeignKey(Runner, null=True, blank=True, on_delete=models.PROTECT, related_name="jobs")
     """Who holds it: a guard of every transition that a runner causes."""
+    channel = models.CharField(max_length=32, blank=True, default="", editable=False)
+    """Which of the runner's channels executes it; empty when none does. A hint for resuming, and a guard against a channel that was superseded."""
     claimed = models.DateTimeField(null=True, blank=True)
     started = models.DateTimeField(null=True, blank=True)
     completed = models.DateTimeField(null=True, blank=True)
+    due = models.DateTimeField(null=True, blank=True, editable=False)
+    """Start, in whole seconds, and ``timeout``: over the hard limit when the grace period has passed too."""
     liveness = models.DateTimeField(null=True, blank=True)
     """Last sign of life of the runner about this job; written by nothing but runner activity."""
     failure = models.CharField(max_length=32, blank=True, default="")
@@ -50,6 +54,7 @@ class Job(models.Model):
             models.Index(fields=["status", "-priority", "created", "id"], name="job_claim"),
             models.Index(fields=["project", "-created", "-id"], name="job_list"),
             models.Index(fields=["runner", "-created"], name="job_runner"),
+            models.Index(fields=["runner", "-claimed"], name="job_runner_claimed"),
             models.Index(fields=["organization", "status"], name="job_organization"),
         ]
 
