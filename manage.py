@@ -5,11 +5,28 @@ Django is imported inside ``main`` only: parsing children import this file again
 """
 
 import os
+import signal
 import sys
 from pathlib import Path
 
 
+def data_folder(arguments: list[str]) -> str | None:
+    """The value of ``--data``: the settings need it before Django reads the command line."""
+    for position, argument in enumerate(arguments):
+        if argument == "--":
+            break
+        if argument.startswith("--data="):
+            return argument.removeprefix("--data=")
+        if argument == "--data" and position + 1 < len(arguments):
+            return arguments[position + 1]
+    return None
+
+
 def main() -> None:
+    if sys.argv[1:2] in (["up"], ["serve"]):
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the server's own handler is in place
+        if folder := data_folder(sys.argv[2:]):
+            os.environ["BENCHER_DATA_DIR"] = folder
     root = str(Path(__file__).resolve().parent)
     if root not in sys.path:
         sys.path.insert(0, root)

@@ -22,7 +22,9 @@ from bencher.serving.websocket import ClientDisconnected
 
 logger = logging.getLogger(__name__)
 
-Application = Callable[[dict[str, Any], Callable[[], Awaitable[dict[str, Any]]], Callable[[dict[str, Any]], Awaitable[None]]], Awaitable[None]]
+Application = Callable[
+    [dict[str, Any], Callable[[], Awaitable[dict[str, Any]]], Callable[[dict[str, Any]], Awaitable[None]]], Awaitable[None]
+]
 BACKLOG = 4096
 ASGI = {"version": "3.0", "spec_version": "2.4"}
 
@@ -189,4 +191,6 @@ def _log_twisted(event: dict[str, Any]) -> None:
     """Failures inside Twisted are faults of ours; all else it says is noise."""
     failure = event.get("log_failure")
     if failure is not None:
-        logger.error("failure in the event loop: %s", failure.getErrorMessage(), exc_info=(failure.type, failure.value, failure.getTracebackObject()))
+        logger.error(
+            "failure in the event loop: %s", failure.getErrorMessage(), exc_info=(failure.type, failure.value, failure.getTracebackObject())
+        )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import warnings
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -246,11 +247,12 @@ CONTENT_SECURITY_POLICY = {
 # -- logs: to standard output, plain; secrets never reach a logger (bencher/core/logs.py) -------------------------
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()
 logging.captureWarnings(True)
+warnings.filterwarnings("ignore", message="No directory at", module="django.core.handlers.base")  # static files are found where they lie
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "formatters": {"plain": {"()": "bencher.core.logs.Redacting", "format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"out": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["out"], "level": LOG_LEVEL},
-    "loggers": {"daphne": {"level": "WARNING"}, "django.request": {"level": "ERROR"}, "django.channels.server": {"level": "WARNING"}},
+    "loggers": {"daphne": {"level": "WARNING"}, "celery": {"level": "WARNING"}, "django.request": {"level": "ERROR"}, "django.channels.server": {"level": "WARNING"}},
 }

@@ -131,7 +131,9 @@ class Channel(WebSocketProtocol):
         self.linger_rounds += 1
         if self.heard_while_closing and self.linger_rounds < LINGER_ROUNDS:
             self.heard_while_closing = False
-            self.closeHandshakeTimeoutCall = self.factory._batched_timer.call_later(self.closeHandshakeTimeout, self.onCloseHandshakeTimeout)
+            self.closeHandshakeTimeoutCall = self.factory._batched_timer.call_later(
+                self.closeHandshakeTimeout, self.onCloseHandshakeTimeout
+            )
         else:
             super().onCloseHandshakeTimeout()
 
@@ -197,7 +199,12 @@ class Channel(WebSocketProtocol):
         if self.state == self.STATE_CONNECTING:
             if self.duration() > self.server.limits.accept:
                 self.reject(503, "the server is busy")
-        elif self.state == self.STATE_OPEN and not self.intake_paused and not self.outflow_paused and time.time() - self.last_ping > self.server.limits.ping:
+        elif (
+            self.state == self.STATE_OPEN
+            and not self.intake_paused
+            and not self.outflow_paused
+            and time.time() - self.last_ping > self.server.limits.ping
+        ):
             self._sendAutoPing()
             self.last_ping = time.time()
 

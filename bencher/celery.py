@@ -1,0 +1,107 @@
+"""Celery: the work behind the answers. A message is a hint, never the truth: all work is rows, swept by the beat (recovery.md).
+
+Losing the broker therefore costs time, not jobs: publishing is best effort with short time-outs, and every task may run twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from importlib.util import find_spec
+from typing import Any
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "bencher.settings")
+
+from celery import Celery, Task
+from celery.signals import worker_process_init
+from django.conf import settings
+from kombu.exceptions import OperationalError
+
+logger = logging.getLogger(__name__)
+PAUSE = 2.0
+"""Seconds during which nothing is published after a failure: a dead broker must not slow every request down."""
+
+
+class Hint(Task):  # type: ignore[misc]
+    """A task whose publication may be lost."""
+
+    _silent_until = 0.0
+
+    def apply_async(self, *args: Any, **options: Any) -> Any:
+        """Publish; None when the broker cannot be reached (the sweep will find the work)."""
+        if time.monotonic() < Hint._silent_until:
+            return None
+        try:
+            return super().apply_async(*args, **options)
+        except (OperationalError, OSError) as error:
+            Hint._silent_until = time.monotonic() + PAUSE
+            logger.warning("the broker cannot be reached, %s is left to the sweep: %s", self.name, type(error).__name__)
+            return None
+
+
+app = Celery("bencher", task_cls=Hint)
+app.conf.update(
+    broker_url=settings.REDIS_URL or "memory://localhost/",
+    broker_connection_timeout=2,
+    broker_connection_retry_on_startup=True,
+    broker_connection_max_retries=None,
+    broker_transport_options=(
+        {
+            "global_keyprefix": f"{settings.BENCHER_REDIS_PREFIX}.celery.",
+            "socket_connect_timeout": 1,
+            "socket_timeout": 5,
+            "socket_keepalive": True,
+            "health_check_interval": 10,
+            "max_retries": 0,
+        }
+        if settings.REDIS_URL
+        else {"polling_interval": 0.05}  # kombu's default of 1 s makes 4 tasks a second
+    ),
+    task_publish_retry=False,
+    task_ignore_result=True,
+    task_acks_late=True,
+    task_reject_on_worker_lost=True,
+    task_serializer="json",
+    accept_content=["json"],
+    worker_prefetch_multiplier=1,
+    worker_max_tasks_per_child=1000,
+    worker_hijack_root_logger=False,
+    worker_redirect_stdouts=False,
+    worker_send_task_events=False,
+    timezone="UTC",
+    enable_utc=True,
+)
+app.autodiscover_tasks()
+
+
+def every(task: str, seconds: float) -> dict[str, Any]:
+    """A beat entry. A message that nobody took in time expires: no backlog after the worker was away."""
+    return {"task": task, "schedule": seconds, "options": {"expires": max(10.0, seconds * 2)}}
+
+
+app.conf.beat_schedule = {
+    "canary": every("bencher.canary", 10),
+    **({"sweep": every("jobs.sweep", settings.BENCHER_SWEEP_INTERVAL)} if find_spec("jobs.tasks") else {}),
+    **({"garbage": every("outputs.collect_garbage", 3600)} if find_spec("outputs.tasks") else {}),
+}
+
+
+@app.task(name="bencher.canary")
+def canary() -> None:
+    """Proves that beat, broker, worker and database are alive; ``/readyz`` looks at its age."""
+    from bencher.core.clock import now
+    from bencher.models import Pulse
+
+    Pulse.beat("canary", now=now())
+
+
+@worker_process_init.connect
+def forget_connections(**_: Any) -> None:
+    """A forked worker opens connections and pools of its own."""
+    from django.db import connections
+
+    for connection in connections.all(initialized_only=True):
+        connection.inc_thread_sharing()
+        connection.connection = None
+        connection.close()

@@ -1,0 +1,58 @@
+"""``manage.py up``: the whole server in one process tree."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connections
+
+from bencher.embedded import AlreadyRunning, Background, DataLock, recover
+from bencher.management.addresses import DEFAULT, parse_address
+
+
+class Command(BaseCommand):
+    help = "Runs everything: migrates and recovers, then serves HTTP and WebSockets and runs the worker and the beat. SIGTERM or SIGINT stops it."
+    requires_system_checks: list[str] = []  # noqa: RUF012
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--bind", default=DEFAULT, metavar="HOST:PORT", help="address to listen on (default %(default)s)")
+        parser.add_argument(
+            "--data", metavar="DIR", help="data folder (default: $BENCHER_DATA_DIR, else ./data); manage.py reads it before the settings"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        host, port = parse_address(options["bind"])
+        try:
+            lock = DataLock(settings.BENCHER_DATA_DIR)
+        except AlreadyRunning as error:
+            raise CommandError(str(error)) from None
+        call_command("migrate", interactive=False, verbosity=0)
+        recover()
+        connections.close_all()
+        background = Background()
+        background.start()
+
+        from bencher.asgi import application, limits
+        from bencher.server import Server
+
+        server = Server(application, host=host, port=port, limits=limits, ready=announce, stopping=background.stop_soon)
+        try:
+            server.run()
+        except OSError as error:
+            raise CommandError(str(error)) from None
+        finally:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, signal.SIG_IGN)  # a second signal must not break the stop
+            background.join()
+            lock.release()
+
+
+def announce(url: str) -> None:
+    """The line that scripts wait for."""
+    sys.stdout.write(f"listening on {url}\n")
+    sys.stdout.flush()
