@@ -236,8 +236,7 @@ class Request(WebRequest):
         while not (self.buffer or self.complete or self.gone):
             self._waiter = asyncio.get_running_loop().create_future()
             await self._waiter
-        if self.gone or self.read_all:
-            assert self.inbox is not None
+        if self.inbox is not None and (self.gone or self.read_all):
             return await self.inbox.get()
         body = bytes(self.buffer) if self.streaming else self.content.getvalue()
         self.buffer.clear()

@@ -17,7 +17,7 @@ from bencher.management.addresses import DEFAULT, parse_address
 
 class Command(BaseCommand):
     help = "Runs everything: migrates and recovers, then serves HTTP and WebSockets and runs the worker and the beat. SIGTERM or SIGINT stops it."
-    requires_system_checks: list[str] = []  # noqa: RUF012
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--bind", default=DEFAULT, metavar="HOST:PORT", help="address to listen on (default %(default)s)")
@@ -37,10 +37,10 @@ class Command(BaseCommand):
         background = Background()
         background.start()
 
-        from bencher.asgi import application, limits
+        from bencher.routing import configured_limits, site
         from bencher.server import Server
 
-        server = Server(application, host=host, port=port, limits=limits, ready=announce, stopping=background.stop_soon)
+        server = Server(site(), host=host, port=port, limits=configured_limits(), ready=announce, stopping=background.stop_soon)
         try:
             server.run()
         except OSError as error:
