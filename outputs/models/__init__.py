@@ -3,14 +3,14 @@
 from outputs.models.plots import Plot
 from outputs.models.registry import Blob, Manifest, ManifestReference, Repository, Tag, Upload
 from outputs.models.reports import Benchmark, Branch, Head, HeadVersion, Measure, Metric, Report, Testbed, Version
-from outputs.models.thresholds import Alert, Boundary, Threshold, ThresholdModel
+from outputs.models.thresholds import Alert, ChangePoint, Threshold, ThresholdModel
 
 __all__ = [
     "Alert",
     "Benchmark",
     "Blob",
-    "Boundary",
     "Branch",
+    "ChangePoint",
     "Head",
     "HeadVersion",
     "Manifest",

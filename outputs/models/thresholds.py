@@ -1,4 +1,4 @@
-"""Thresholds, the boundaries they drew and the alerts they raised (rest.md 5.5-5.7)."""
+"""Thresholds, the alerts they raised and the changes they found (rest.md 5.5-5.7)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ class Threshold(models.Model):
     """What is watched: one measure on one branch and testbed, by the current model (or none)."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="thresholds")
-    branch = models.ForeignKey(Branch, on_delete=models.PROTECT, related_name="thresholds")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="thresholds", db_index=False)
+    branch = models.ForeignKey(Branch, on_delete=models.PROTECT, related_name="thresholds", db_index=False)
     testbed = models.ForeignKey(Testbed, on_delete=models.PROTECT, related_name="thresholds")
     measure = models.ForeignKey(Measure, on_delete=models.PROTECT, related_name="thresholds")
     model = models.ForeignKey("ThresholdModel", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    change_points = models.BooleanField(default=False)
+    """Look for lasting changes of level too."""
     created = models.DateTimeField()
     modified = models.DateTimeField()
 
     class Meta:
         ordering = ("created", "id")
         constraints = [models.UniqueConstraint(fields=["branch", "testbed", "measure"], name="threshold_once")]
+        indexes = [models.Index(fields=["project", "created", "id"], name="threshold_list")]
 
 
 class ThresholdModel(models.Model):
@@ -45,30 +48,36 @@ class ThresholdModel(models.Model):
         ordering = ("created", "id")
 
 
-class Boundary(models.Model):
-    """The limits that a model drew for one metric; all null when there was too little history."""
-
-    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
-    metric = models.OneToOneField(Metric, on_delete=models.CASCADE, related_name="boundary")
-    threshold = models.ForeignKey(Threshold, on_delete=models.PROTECT, related_name="boundaries")
-    model = models.ForeignKey(ThresholdModel, on_delete=models.PROTECT, related_name="boundaries")
-    baseline = models.FloatField(null=True, blank=True)
-    lower_limit = models.FloatField(null=True, blank=True)
-    upper_limit = models.FloatField(null=True, blank=True)
-
-    class Meta:
-        ordering = ("id",)
-
-
 class Alert(models.Model):
     """A metric outside its boundary."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="+", db_index=False)
     report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="alerts")
-    boundary = models.OneToOneField(Boundary, on_delete=models.CASCADE, related_name="alert")
+    metric = models.OneToOneField(Metric, on_delete=models.CASCADE, related_name="alert")
     limit = models.CharField(max_length=8, choices=[("lower", "lower"), ("upper", "upper")])
     status = models.CharField(max_length=16, choices=[(value, value) for value in ("active", "dismissed", "silenced")], default="active")
     modified = models.DateTimeField()
 
     class Meta:
         ordering = ("status", "-modified", "id")
+        indexes = [models.Index(fields=["project", "status", "-modified", "id"], name="alert_list")]
+
+
+class ChangePoint(models.Model):
+    """Where a watched series changed its level for good (opt-in per threshold; docs/results.md)."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    threshold = models.ForeignKey(Threshold, on_delete=models.CASCADE, related_name="change_point_set")
+    metric = models.OneToOneField(Metric, on_delete=models.CASCADE, related_name="change_point")
+    """The first value of the new level."""
+    report = models.ForeignKey(Report, on_delete=models.CASCADE, related_name="change_points")
+    """The report that made it certain."""
+    before = models.FloatField()
+    after = models.FloatField()
+    """Mean values of the levels."""
+    p_value = models.FloatField()
+    created = models.DateTimeField()
+
+    class Meta:
+        ordering = ("created", "id")
