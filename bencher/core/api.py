@@ -9,19 +9,22 @@ from __future__ import annotations
 import logging
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import msgspec
-from django.db import IntegrityError, InterfaceError, OperationalError
-from django.db.models import Model, QuerySet
+from django.db import IntegrityError, InterfaceError, OperationalError, connection
+from django.db.models import F, Model, Q, QuerySet
+from django.db.models.functions import Collate
 from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions as drf
 from rest_framework.views import APIView
 
 from bencher.core.errors import Busy, Clash, Invalid, ServiceError
+from bencher.core.ids import as_uuid
+from bencher.core.newtypes import NUL, ResourceId, dec_hook
 
 logger = logging.getLogger("bencher.api")
 T = TypeVar("T")
@@ -33,7 +36,7 @@ _PATH = re.compile(r" - at `(?P<path>[^`]*)`$")
 
 def ts(moment: datetime) -> str:
     """RFC 3339 in UTC, whole seconds (rest.md 0.6)."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
 
 
 def ts_or_none(moment: datetime | None) -> str | None:
@@ -75,6 +78,8 @@ def error_response(
     request: HttpRequest, status: int, message: str, headers: Mapping[str, str] | None = None, *, cors: bool = True
 ) -> HttpResponse:
     code = str(uuid.uuid4()) if status == 500 else None
+    if code is not None:
+        logger.error("request %s: error_code %s", request_id(request), code)
     body = msgspec.json.encode(JsonError(request_id(request), message, code))
     response = HttpResponse(body, status=status, content_type=JSON, headers=dict(headers or {}))
     response["x-request-id"] = request_id(request)
@@ -91,18 +96,43 @@ def _cors(response: HttpResponse, methods: str, allowed: str) -> None:
 
 
 def decode_body(request: HttpRequest, shape: type[T]) -> T:
-    """The request's JSON body as ``shape``; raises Invalid with the JSON path."""
+    """The request's JSON body as ``shape``; raises Invalid with the JSON path.
+
+    Strings with NUL, which a database cannot store, are refused, but for the fields that the struct names in ``nul_allowed``.
+    """
     kind = request.headers.get("Content-Type", "").split(";")[0].strip().lower()
     if kind not in ("", JSON):
-        raise Invalid(f"content type {kind[:80]!r} is not supported: send application/json")
+        raise Invalid("this content type is not supported: send application/json")
+    raw = request.body
     try:
-        return msgspec.json.decode(request.body, type=shape)
+        value = msgspec.json.decode(raw, type=shape, dec_hook=dec_hook)
     except msgspec.ValidationError as fault:
         raise Invalid(f"request body: {_with_path(str(fault))}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
         raise Invalid(f"request body is not valid JSON: {fault}") from None
     except RecursionError:
         raise Invalid("request body is nested too deeply") from None
+    if b"\\u0000" in raw:
+        _refuse_nul(value, "$")
+    return value
+
+
+def _refuse_nul(value: Any, path: str) -> None:
+    if isinstance(value, str):
+        if NUL in value:
+            raise Invalid(f"request body: {path}: the NUL character is not allowed")
+    elif isinstance(value, msgspec.Struct):
+        allowed = getattr(type(value), "nul_allowed", ())
+        for name in value.__struct_fields__:
+            if name not in allowed:
+                _refuse_nul(getattr(value, name), f"{path}.{name}")
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            _refuse_nul(name, f"{path}[...]")
+            _refuse_nul(item, f"{path}[...]")
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            _refuse_nul(item, f"{path}[{index}]")
 
 
 def _with_path(text: str) -> str:
@@ -111,12 +141,29 @@ def _with_path(text: str) -> str:
 
 
 def decode_query(request: HttpRequest, shape: type[T]) -> T:
-    """The query string as ``shape``; a parameter given twice counts once (the last)."""
+    """The query string as ``shape``; of a parameter given twice the last counts."""
     values = {name: request.GET[name] for name in request.GET}
+    if any(NUL in text for text in values.values()):
+        raise Invalid("query string: the NUL character is not allowed")
     try:
-        return msgspec.convert(values, type=shape, strict=False)
+        return msgspec.convert(values, type=shape, strict=False, dec_hook=dec_hook)
     except msgspec.ValidationError as fault:
         raise Invalid(f"query string: {_with_path(str(fault))}") from None
+
+
+def path_id(text: str, name: str) -> str:
+    """A UUID (lower case) or slug in a path."""
+    try:
+        return ResourceId.parse(text)  # type: ignore[attr-defined, no-any-return]
+    except ValueError as fault:
+        raise Invalid(f"path: {name}: {fault}") from None
+
+
+def path_uuid(text: str, name: str) -> uuid.UUID:
+    """A UUID in a path."""
+    if (value := as_uuid(text)) is None:
+        raise Invalid(f"path: {name}: expected a UUID")
+    return value
 
 
 class Endpoint(APIView):
@@ -126,6 +173,26 @@ class Endpoint(APIView):
     """Answers advertise only ``Content-Type`` to everybody (rest.md 0.4)."""
     authenticated_headers: ClassVar[bool] = False
     """Answers advertise ``Authorization`` also to anonymous callers (``POST /v0/run``)."""
+
+    def initial(self, request: Any, *args: Any, **kwargs: Any) -> None:
+        """Before the handler. DRF's content negotiation, versions, permissions and throttles are not ours: whatever ``Accept`` says, JSON comes."""
+        method = str(request.method).lower()
+        if method == "options":
+            return
+        if method not in self.http_method_names or not hasattr(self, method):
+            raise drf.MethodNotAllowed(str(request.method))
+        self.authenticate()
+
+    def authenticate(self) -> None:
+        """Learn who calls; subclasses that need to know override this."""
+
+    def security(self, method: str) -> list[dict[str, list[str]]]:
+        """The ``security`` of that method in the OpenAPI document: none."""
+        return []
+
+    def error_statuses(self, method: str) -> tuple[int, ...]:
+        """The statuses of refusals that that method may answer, for the OpenAPI document."""
+        return (400, 429, 500, 503)
 
     def body(self, shape: type[T]) -> T:
         return decode_body(self.request._request, shape)
@@ -166,7 +233,7 @@ def exception_handler(fault: Exception, context: dict[str, Any]) -> HttpResponse
         return error_response(request, fault.status, fault.message, fault.headers)
     if isinstance(fault, drf.MethodNotAllowed):
         allowed = ", ".join(sorted(context["view"].allowed_methods))
-        return error_response(request, 405, f"method {request.method} is not allowed here", {"Allow": allowed}, cors=False)
+        return error_response(request, 405, "this method is not allowed here", {"Allow": allowed}, cors=False)
     if isinstance(fault, (Http404, drf.NotFound)):
         return error_response(request, 404, "not found")
     if isinstance(fault, (OperationalError, InterfaceError)):
@@ -178,7 +245,7 @@ def exception_handler(fault: Exception, context: dict[str, Any]) -> HttpResponse
     if isinstance(fault, drf.APIException):
         return error_response(request, fault.status_code, str(fault.detail))
     logger.error("request %s %s %s failed", request_id(request), request.method, request.path, exc_info=fault)
-    return error_response(request, 500, "internal error: please report it with this body's error_code to the operator")
+    return error_response(request, 500, "internal error: please report it to the operator, with the error_code of this answer")
 
 
 # -- paging ------------------------------------------------------------------------------------------------------
@@ -201,3 +268,41 @@ class Page(msgspec.Struct, kw_only=True):
         if not self.per_page or start >= total:
             return [], total
         return list(rows[start : start + self.per_page]), total
+
+
+class Listing(Page, kw_only=True):
+    """A list that can be searched."""
+
+    name: str | None = None
+    search: str | None = None
+
+    def filtered(self, rows: QuerySet[M], *fields: str) -> QuerySet[M]:
+        """The rows with that exact ``name`` whose ``fields`` (default name and slug) or UUID contain ``search``."""
+        if self.name is not None:
+            rows = rows.filter(name=self.name)
+        return searched(rows, self.search, *(fields or ("name", "slug")))
+
+
+_SOME_UUID = re.compile(r"[0-9a-fA-F-]*[0-9a-fA-F][0-9a-fA-F-]*")
+
+
+def searched(rows: QuerySet[M], text: str | None, *fields: str, key: str = "id") -> QuerySet[M]:
+    """The rows one of whose ``fields``, or whose UUID ``key``, contains ``text``."""
+    if not text:
+        return rows
+    found = Q()
+    for name in fields:
+        found |= Q(**{f"{name}__icontains": text})
+    if len(text) <= 36 and _SOME_UUID.fullmatch(text):
+        found |= Q(**{f"{key}__icontains": text})
+    return rows.filter(found)
+
+
+def ordered(
+    rows: QuerySet[M], direction: Direction | None, *fields: str, default: Direction = "asc", texts: Collection[str] = ("name",)
+) -> QuerySet[M]:
+    """The rows by ``fields``, then by id, all in that direction. Texts sort by code point on every database."""
+    down = (direction or default) == "desc"
+    collate = connection.vendor == "postgresql"
+    keys = [Collate(name, "C") if collate and name in texts else F(name) for name in fields]
+    return rows.order_by(*(key.desc() if down else key.asc() for key in (*keys, F("id"))))
