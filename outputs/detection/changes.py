@@ -17,9 +17,6 @@ from .sample import deviation, mean
 SEGMENT: Final = 3
 """The least number of values in a segment."""
 
-MAD: Final = 1.4826
-"""Median absolute deviation -> standard deviation, for normal noise."""
-
 
 class ChangePoint(NamedTuple):
     """``index``: of the first value on the new level. ``p_value``: of Welch's test between the segments on both sides."""
@@ -76,14 +73,11 @@ def _segments(values: Sequence[float]) -> list[int]:
 
 
 def _penalty(values: Sequence[float]) -> float:
-    """Of one more segment: 3 s² ln n (modified Bayesian information criterion), the noise s taken from neighbours, which steps hardly touch.
+    """Of one more segment: 3 s² ln n (modified Bayesian information criterion), s² being the variance of the noise.
 
-    A jump has twice the variance of a value. Where most values are equal the mean jump has to do.
+    The noise is taken from the jumps between neighbours, of which a step is but one; a jump has twice the variance of a value.
     """
-    jumps = [after - before for before, after in pairwise(values)]
-    middle = median(jumps)
-    noise = MAD * median(abs(jump - middle) for jump in jumps) or mean([abs(jump) for jump in jumps])
-    return 1.5 * noise**2 * math.log(len(values))
+    return 1.5 * mean([(after - before) ** 2 for before, after in pairwise(values)]) * math.log(len(values))
 
 
 def _welch(before: Sequence[float], after: Sequence[float]) -> float:
