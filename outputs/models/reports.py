@@ -113,6 +113,10 @@ class Report(models.Model):
     created = models.DateTimeField()
     job = models.UUIDField(null=True, blank=True)
     """The job that this report is of; a plain column, since jobs lie above outputs."""
+    size = models.PositiveIntegerField(default=0)
+    """Number of metrics."""
+    counts = models.JSONField(default=list, blank=True)
+    """``[benchmarks, distinct measures]`` of each iteration that has metrics, in order: metrics never change, so lists need not count them."""
     verdicts = models.JSONField(default=list, blank=True)
     """What a reader would miss in the numbers (docs/results.md): list of objects with ``kind`` and ``message``."""
 
