@@ -71,9 +71,11 @@ class Site:
 def channels() -> list[Any]:
     routes = [re_path(r"", no_channel)]
     if find_spec("runners.consumers"):
+        from jobs.dispatch import ChannelDispatch
         from runners.consumers import RunnerConsumer
 
-        routes.insert(0, re_path(r"^/*v0/+runners/+(?P<runner>[^/]+)/+channel/*$", RunnerConsumer.as_asgi()))
+        consumer = RunnerConsumer.as_asgi(open_dispatch=ChannelDispatch)
+        routes.insert(0, re_path(r"^/*v0/+runners/+(?P<runner>[^/]+)/+channel/*$", consumer))
     return routes
 
 
