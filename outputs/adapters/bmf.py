@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .results import Benchmarks, Metric, Refused, check_name, shown
+from .results import Benchmarks, Measures, Metric, Refused, check_name, shown
 from .source import Document, Source
 
 MEASURE_BYTES = 64
@@ -24,6 +24,10 @@ def parse(source: Source, _average: str | None) -> Benchmarks:
                 raise Refused("nothing_parsed", f"{_place(benchmark, measure)} is not an object with a value")
     if not document.strict:
         raise Refused("invalid", "NaN, Infinity and raw control characters are not JSON")
+    for measure in {measure: None for measures in document.value.values() for measure in measures}:
+        check_name(measure, "measure name", MEASURE_BYTES)
+        if measure != measure.strip():
+            raise Refused("invalid", f"measure name {shown(measure)} begins or ends with white space")
     return {_name(benchmark): _measures(document, benchmark, measures) for benchmark, measures in document.value.items()}
 
 
@@ -32,26 +36,28 @@ def _name(benchmark: str) -> str:
     return benchmark
 
 
-def _measures(document: Document, benchmark: str, measures: dict[str, dict[str, Any]]) -> dict[str, Metric]:
+def _measures(document: Document, benchmark: str, measures: dict[str, dict[str, Any]]) -> Measures:
     metrics = {}
     for measure, metric in measures.items():
-        check_name(measure, "measure name", MEASURE_BYTES)
-        if measure != measure.strip():
-            raise Refused("invalid", f"measure name {shown(measure)} begins or ends with white space")
-        if id(metric) in document.repeated:
+        if document.repeated and id(metric) in document.repeated:
             raise Refused("invalid", f"{_place(benchmark, measure)} names a key twice")
-        value, lower, upper = metric.get("value"), metric.get("lower_value"), metric.get("upper_value")
-        if not _number(value):
-            raise Refused("invalid", f"{_place(benchmark, measure)}: value must be a finite number")
-        for key, bound in (("lower_value", lower), ("upper_value", upper)):
-            if bound is not None and not _number(bound):
-                raise Refused("invalid", f"{_place(benchmark, measure)}: {key} must be a finite number or null")
-        metrics[measure] = Metric(float(value), None if lower is None else float(lower), None if upper is None else float(upper))
+        try:
+            lower, upper = metric.get("lower_value"), metric.get("upper_value")
+            metrics[measure] = Metric(
+                _number(metric["value"]), None if lower is None else _number(lower), None if upper is None else _number(upper)
+            )
+        except (KeyError, TypeError):
+            raise Refused("invalid", f"{_place(benchmark, measure)}: value must be a finite number, as must its bounds, if any") from None
     return metrics
 
 
-def _number(value: object) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)  # type: ignore[arg-type]
+def _number(value: object) -> float:
+    """Raises TypeError for all but finite numbers."""
+    if type(value) is float and math.isfinite(value):
+        return value
+    if type(value) is int:
+        return float(value)
+    raise TypeError
 
 
 def _place(benchmark: str, measure: str) -> str:

@@ -82,7 +82,7 @@ def finite(number: float | None) -> float | None:
 def check_name(name: str, what: str, limit: int = NAME_BYTES) -> None:
     """Raise Refused (invalid) unless ``name`` has 1 to ``limit`` bytes of UTF-8 and no NUL."""
     try:
-        size = len(name.encode())
+        size = len(name) if name.isascii() else len(name.encode())
     except UnicodeEncodeError:
         raise Refused("invalid", f"{what} {shown(name)} has a lone surrogate") from None
     if not 1 <= size <= limit:
