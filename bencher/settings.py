@@ -216,6 +216,10 @@ SPECTACULAR_SETTINGS = {
     "VERSION": BENCHER_API_VERSION,
     "OAS_VERSION": "3.0.3",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SERVERS": [{"url": BENCHER_PUBLIC_URL}],
+    "PREPROCESSING_HOOKS": ["bencher.openapi.only_endpoints"],
+    "POSTPROCESSING_HOOKS": [],
+    "APPEND_COMPONENTS": {"securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}}},
 }
 
 vars().update(env.email_url("EMAIL_URL", default="consolemail://"))
@@ -254,5 +258,10 @@ LOGGING = {
     "formatters": {"plain": {"()": "bencher.core.logs.Redacting", "format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
     "handlers": {"out": {"class": "logging.StreamHandler", "formatter": "plain"}},
     "root": {"handlers": ["out"], "level": LOG_LEVEL},
-    "loggers": {"daphne": {"level": "WARNING"}, "celery": {"level": "WARNING"}, "django.request": {"level": "ERROR"}, "django.channels.server": {"level": "WARNING"}},
+    "loggers": {
+        "daphne": {"level": "WARNING"},
+        "celery": {"level": "WARNING"},
+        "django.request": {"level": "ERROR"},
+        "django.channels.server": {"level": "WARNING"},
+    },
 }

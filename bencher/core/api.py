@@ -283,6 +283,32 @@ class Listing(Page, kw_only=True):
         return searched(rows, self.search, *(fields or ("name", "slug")))
 
 
+class Inventory(Listing, kw_only=True):
+    """Lists of runners and specs: by name (ties by slug) or by age; ``archived=true`` includes archived ones (rest.md 4.1)."""
+
+    sort: Literal["name", "created"] = "name"
+    archived: bool = False
+
+    def listed(self, rows: QuerySet[M]) -> tuple[list[M], int]:
+        """(this page of the rows, the number of all)."""
+        if not self.archived:
+            rows = rows.filter(archived__isnull=True)
+        found = self.filtered(rows)
+        if self.sort == "created":
+            return self.cut(ordered(found, self.direction, "created", default="desc"))
+        return self.cut(ordered(found, self.direction, "name", "slug"))
+
+
+def given(body: msgspec.Struct) -> dict[str, Any]:
+    """The fields that a PATCH changes: absent ones are left out, and null ones too, unless null clears the field (type with ``UnsetType``)."""
+    values = {}
+    for one in msgspec.structs.fields(body):
+        value = getattr(body, one.name)
+        if value is not msgspec.UNSET and (value is not None or one.default is msgspec.UNSET):
+            values[one.name] = value
+    return values
+
+
 _SOME_UUID = re.compile(r"[0-9a-fA-F-]*[0-9a-fA-F][0-9a-fA-F-]*")
 
 
@@ -299,7 +325,11 @@ def searched(rows: QuerySet[M], text: str | None, *fields: str, key: str = "id")
 
 
 def ordered(
-    rows: QuerySet[M], direction: Direction | None, *fields: str, default: Direction = "asc", texts: Collection[str] = ("name",)
+    rows: QuerySet[M],
+    direction: Direction | None,
+    *fields: str,
+    default: Direction = "asc",
+    texts: Collection[str] = ("name", "slug", "user__name"),
 ) -> QuerySet[M]:
     """The rows by ``fields``, then by id, all in that direction. Texts sort by code point on every database."""
     down = (direction or default) == "desc"

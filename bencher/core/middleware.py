@@ -1,8 +1,7 @@
-"""The outermost middleware: a request id for every request, JSON errors for everything under the API."""
+"""The outermost middleware: a request id for every request, and the documented error body for everybody but browsers on pages."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,11 +11,11 @@ from django.http import HttpRequest, HttpResponse
 from bencher.core.api import error_response, request_id
 
 API_PREFIXES = ("/v0", "/v2")
-logger = logging.getLogger("bencher.api")
+TEXTS = {404: "not found: no such route", 500: "internal error"}
 
 
 class ApiGate:
-    """Gives ``x-request-id`` and turns the framework's own 404 and 500 pages into the documented body under ``/v0``."""
+    """Gives ``x-request-id`` and turns the framework's own error pages into the documented body (rest.md 0.3), unless a browser asked for a page."""
 
     sync_capable = True
     async_capable = True
@@ -36,9 +35,17 @@ class ApiGate:
         return self._finish(request, await self.get_response(request))
 
     def _finish(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        is_api = request.path.startswith(API_PREFIXES)
-        if is_api and response.status_code >= 400 and not response.get("content-type", "").startswith("application/json"):
-            text = {404: "not found: no such route", 500: "internal error"}.get(response.status_code, response.reason_phrase)
+        if response.status_code >= 400 and _is_page(response) and not _wants_page(request):
+            text = TEXTS.get(response.status_code, response.reason_phrase)
             response = error_response(request, response.status_code, text, cors=False)
         response["x-request-id"] = request_id(request)
+        response.headers.setdefault("X-Content-Type-Options", "nosniff")
         return response
+
+
+def _is_page(response: HttpResponse) -> bool:
+    return str(response.get("content-type", "")).startswith("text/html")
+
+
+def _wants_page(request: HttpRequest) -> bool:
+    return not request.path.startswith(API_PREFIXES) and "text/html" in request.headers.get("Accept", "")

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
 from uuid import UUID
+
+from django.db.models import Q, QuerySet
 
 from bencher.core.errors import Missing
 from bencher.core.ids import as_uuid
-from bencher.projects.models import Organization, Project, User
+from bencher.projects.authentication import Caller
+from bencher.projects.models import Credential, Membership, Organization, Project, ProjectRole, User
+
+K = TypeVar("K", bound=Credential)
 
 
 def by_id(text: str) -> dict[str, object]:
@@ -36,3 +42,23 @@ def get_user(resource_id: str) -> User:
 
 def project_by_uuid(pk: UUID) -> Project | None:
     return Project.objects.select_related("organization").filter(deleted=None, organization__deleted=None, id=pk).first()
+
+
+def visible_projects(caller: Caller) -> QuerySet[Project]:
+    """Public projects and those that the caller may view; a project key sees its own only (rest.md 5.1)."""
+    rows = Project.objects.select_related("organization").filter(deleted=None, organization__deleted=None)
+    if caller.project_key is not None:
+        return rows.filter(pk=caller.project_key.project_id)
+    if caller.is_admin:
+        return rows
+    seen = Q(visibility="public")
+    if caller.user is not None:
+        seen |= Q(organization__in=Membership.objects.filter(user=caller.user).values("organization"))
+        seen |= Q(pk__in=ProjectRole.objects.filter(user=caller.user).values("project"))
+    return rows.filter(seen)
+
+
+def find_credential(rows: QuerySet[K], pk: UUID) -> K:
+    if (found := rows.filter(pk=pk).first()) is None:
+        raise Missing("no such key")
+    return found

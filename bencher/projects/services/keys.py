@@ -27,9 +27,11 @@ def create_project_key(*, project: Project, creator: User | None, name: str, ttl
     return row, key
 
 
-def rename(*, key: Credential, name: str) -> None:
-    key.name = name
-    key.save(update_fields=["name"])
+def rename(*, key: Credential, name: str | None) -> None:
+    """Give the key another name; None changes nothing."""
+    if name is not None:
+        key.name = name
+        key.save(update_fields=["name"])
 
 
 def revoke(*, key: Credential, now: datetime) -> None:
