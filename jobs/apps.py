@@ -3,3 +3,12 @@ from django.apps import AppConfig
 
 class JobsConfig(AppConfig):
     name = "jobs"
+
+    def ready(self) -> None:
+        from bencher.core import hooks
+        from jobs import selectors
+        from jobs.services.priority import follow_priority
+
+        hooks.priority_changed.fill(follow_priority)
+        hooks.runner_minutes.fill(selectors.runner_minutes)
+        hooks.spec_has_jobs.fill(selectors.spec_has_jobs)

@@ -75,11 +75,16 @@ def is_ours(registry: str, url: str) -> bool:
     return registry.lower() in {host, f"{host}:{port}"}
 
 
+def is_runnable(digest: str) -> bool:
+    """Is ``digest`` of the one kind that a runner's configuration takes (protocol.md section 2)?"""
+    return _DIGEST.match(digest) is not None
+
+
 def check(reference: ImageReference, *, registry_url: str) -> None:
     """Raise :class:`InvalidImage` unless the reference's registry is the one at ``registry_url`` and its tag or digest is well formed."""
     if not is_ours(reference.registry, registry_url):
         raise InvalidImage(f"images of other registries are not supported: push it to {urlsplit(registry_url).netloc} first")
-    if reference.digest is not None and not _DIGEST.match(reference.digest):
+    if reference.digest is not None and not is_runnable(reference.digest):
         raise InvalidImage("the digest must be sha256: and 64 lower-case hexadecimal digits")
     if reference.tag is not None and not _TAG.match(reference.tag):
         raise InvalidImage("a tag is 1 to 128 letters, digits, '_', '.' and '-', and starts with none of the last two")
