@@ -13,3 +13,4 @@ from bencher.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CELERY_TASK_ALWAYS_EAGER = False
+STATIC_ROOT = BENCHER_DATA_DIR  # noqa: F405  (a folder that exists: nothing is collected for tests)
