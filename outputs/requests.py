@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
+from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from bencher.core.newtypes import U32, BenchmarkName, GitHash, NameId, PositiveU32, ResourceId, ResourceName, Slug, Timestamp
+from outputs.adapters.parse import ADAPTERS, ALIASES
 from outputs.names import BranchName
+
+if TYPE_CHECKING:
+    AdapterName = str
+else:
+    AdapterName = Literal[(*ADAPTERS, *ALIASES)]
 
 Average = Literal["mean", "median"]
 Fold = Literal["min", "max", "mean", "median"]
@@ -48,13 +56,13 @@ class Thresholds(msgspec.Struct, kw_only=True):
 
 
 class Settings(msgspec.Struct, kw_only=True):
-    adapter: str | None = None
+    adapter: AdapterName | None = None
     average: Average | None = None
     fold: Fold | None = None
 
 
 class NewReport(msgspec.Struct, kw_only=True):
-    """``POST …/reports``."""
+    """``POST …/reports``: local results of an existing project."""
 
     branch: NameId
     hash: GitHash | None = None
@@ -65,6 +73,53 @@ class NewReport(msgspec.Struct, kw_only=True):
     end_time: Timestamp
     results: list[str]
     settings: Settings | None = None
+
+    @property
+    def branch_name(self) -> str:
+        return self.branch
+
+    @property
+    def commit(self) -> str | None:
+        return self.hash
+
+    @property
+    def local_testbed(self) -> str:
+        return self.testbed
+
+    @property
+    def idempotency_key(self) -> None:
+        return None
+
+    @property
+    def spec_reset(self) -> None:
+        return None
+
+
+class LocalRun(Protocol):
+    """Local results, through whichever door they came: defaults are filled in."""
+
+    @property
+    def branch_name(self) -> str: ...
+    @property
+    def commit(self) -> str | None: ...
+    @property
+    def start_point(self) -> StartPoint | None: ...
+    @property
+    def local_testbed(self) -> str: ...
+    @property
+    def spec_reset(self) -> bool | None: ...
+    @property
+    def thresholds(self) -> Thresholds | None: ...
+    @property
+    def start_time(self) -> datetime: ...
+    @property
+    def end_time(self) -> datetime: ...
+    @property
+    def results(self) -> list[str]: ...
+    @property
+    def settings(self) -> Settings | None: ...
+    @property
+    def idempotency_key(self) -> UUID | None: ...
 
 
 # -- dimensions -----------------------------------------------------------------------------------------------------

@@ -73,6 +73,8 @@ class Head(models.Model):
     start_branch = models.ForeignKey(Branch, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     start_head = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     start_version = models.ForeignKey(Version, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    start_number = models.PositiveIntegerField(null=True, blank=True)
+    """Of ``start_version`` in ``start_head``."""
     created = models.DateTimeField()
     replaced = models.DateTimeField(null=True, blank=True)
 
@@ -106,8 +108,6 @@ class Report(models.Model):
     testbed = models.ForeignKey(Testbed, on_delete=models.PROTECT, related_name="reports")
     spec = models.ForeignKey(Spec, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     adapter = models.CharField(max_length=32)
-    average = models.CharField(max_length=8, null=True, blank=True)
-    fold = models.CharField(max_length=8, null=True, blank=True)
     start_time = models.DateTimeField()
     end_time = models.DateTimeField()
     created = models.DateTimeField()

@@ -1,0 +1,97 @@
+"""Branches, testbeds, benchmarks and measures: found by UUID, slug or name; lists."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from bencher.core.errors import Invalid, Missing
+from bencher.core.ids import as_uuid
+from bencher.core.newtypes import Checked
+from bencher.projects.models import Project
+from outputs.models import Benchmark, Branch, Measure, Testbed
+from outputs.models.reports import Dimension
+from outputs.names import BenchmarkName, BranchName, Mention, ResourceName, mention
+
+D = TypeVar("D", bound=Dimension)
+RULES: dict[type[Dimension], type[Checked]] = {Branch: BranchName, Testbed: ResourceName, Benchmark: BenchmarkName, Measure: ResourceName}  # type: ignore[dict-item]
+RELATED: dict[type[Dimension], tuple[str, ...]] = {
+    Branch: ("head__start_version",),
+    Testbed: ("spec",),
+    Benchmark: (),
+    Measure: (),
+}
+"""What the JSON of a row shows of other tables."""
+
+
+def word(model: type[Dimension]) -> str:
+    return model._meta.model_name or ""
+
+
+def rows(model: type[D], project: Project | UUID) -> QuerySet[D]:
+    """All of one kind in a project, with what their JSON needs."""
+    return model._default_manager.select_related(*RELATED[model]).filter(project=project)
+
+
+def read(model: type[Dimension], text: str) -> Mention:
+    """``text`` as what names a thing of this kind; Invalid when nothing can be called so."""
+    try:
+        return mention(text, RULES[model])
+    except (TypeError, ValueError) as fault:
+        raise Invalid(f"{word(model)}: {fault}") from None
+
+
+def find(model: type[D], project: Project, said: Mention) -> D | None:
+    """The thing that is meant: by UUID; else by slug; else by name."""
+    known = rows(model, project)
+    if said.uuid is not None:
+        return known.filter(id=said.uuid).first()
+    if said.slug is None:
+        return known.filter(name=said.name).first()
+    found = {row.slug == said.slug: row for row in known.filter(Q(slug=said.slug) | Q(name=said.name)).order_by("id")}
+    return found.get(True) or found.get(False)
+
+
+def get_mentioned(model: type[D], project: Project, text: str) -> D:
+    """The thing that ``text`` names (a NameId); Missing otherwise."""
+    if (row := find(model, project, read(model, text))) is None:
+        raise Missing(f"no such {word(model)}")
+    return row
+
+
+def get(model: type[D], project: Project, resource_id: str) -> D:
+    """By UUID or slug; Missing otherwise."""
+    uuid = as_uuid(resource_id)
+    row = rows(model, project).filter(**({"slug": resource_id} if uuid is None else {"id": uuid})).first()
+    if row is None:
+        raise Missing(f"no such {word(model)}")
+    return row
+
+
+def filter_by(queryset: QuerySet[Any], path: str, model: type[Dimension], project: Project, text: str | None) -> QuerySet[Any]:
+    """Rows whose ``path`` is the thing that ``text`` names; none when nothing is called so."""
+    if text is None:
+        return queryset
+    found = find(model, project, read(model, text))
+    return queryset.none() if found is None else queryset.filter(**{path: found.pk})
+
+
+def listed(model: type[D], project: Project, *, name: str | None, search: str | None, archived: bool, direction: str | None) -> QuerySet[D]:
+    """The list of one kind by name: the archived ones, or the others."""
+    queryset = rows(model, project).filter(archived__isnull=not archived)
+    if name is not None:
+        queryset = queryset.filter(name=name)
+    if search:
+        queryset = queryset.filter(searched(search, "name", "slug"))
+    sign = "-" if direction == "desc" else ""
+    return queryset.order_by(f"{sign}name", f"{sign}id")
+
+
+def searched(text: str, *columns: str) -> Q:
+    """A substring of one of the columns, or of the row's UUID."""
+    found = Q(id__icontains=text)
+    for column in columns:
+        found |= Q(**{f"{column}__icontains": text})
+    return found

@@ -1,0 +1,106 @@
+"""Reports: lists, one, and everything that is shown of them in a constant number of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+
+from bencher.core.errors import Missing
+from bencher.projects.models import Project
+from outputs.models import Alert, Benchmark, Branch, HeadVersion, Measure, Metric, Report, Testbed, ThresholdModel
+from outputs.selectors.dimensions import filter_by
+
+SHOWN = ("project__organization", "user", "head__branch", "head__start_version", "version", "testbed", "spec")
+NEWEST_FIRST = ("-start_time", "-end_time", "-created", "-id")
+OLDEST_FIRST = ("start_time", "end_time", "created", "id")
+
+
+def number_of(head: str, version: str) -> Subquery:
+    """The number that a version has in a head, as a column of a query."""
+    places = HeadVersion.objects.filter(head=OuterRef(head), version=OuterRef(version))
+    return Subquery(places.order_by("id").values("number")[:1])
+
+
+def shown(reports: QuerySet[Report]) -> QuerySet[Report]:
+    """With all that the JSON of a report needs of other tables, and ``number``, its version's."""
+    return reports.select_related(*SHOWN).annotate(number=number_of("head", "version"))
+
+
+def get_report(project: Project, uuid: UUID) -> Report:
+    row = shown(Report.objects.filter(project=project, id=uuid)).first()
+    if row is None:
+        raise Missing("no such report")
+    return row
+
+
+def listed(
+    project: Project,
+    *,
+    branch: str | None,
+    testbed: str | None,
+    start_time: datetime | None,
+    end_time: datetime | None,
+    archived: bool,
+    direction: str | None,
+) -> QuerySet[Report]:
+    """The newest first. ``branch`` and ``testbed`` are NameIds; the times are inclusive."""
+    reports = Report.objects.filter(project=project)
+    reports = filter_by(reports, "head__branch", Branch, project, branch)
+    reports = filter_by(reports, "testbed", Testbed, project, testbed)
+    if start_time is not None:
+        reports = reports.filter(start_time__gte=start_time)
+    if end_time is not None:
+        reports = reports.filter(end_time__lte=end_time)
+    live = Q(head__branch__archived=None, testbed__archived=None)
+    reports = reports.filter(~live if archived else live)
+    return reports.order_by(*(OLDEST_FIRST if direction == "asc" else NEWEST_FIRST))
+
+
+# -- what is in them ------------------------------------------------------------------------------------------------
+MetricRow = tuple[UUID, UUID, int, UUID, UUID, float, float | None, float | None, UUID | None, float | None, float | None, float | None]
+"""id, report, iteration, benchmark, measure, value, lower, upper, model, baseline, lower limit, upper limit."""
+METRIC_COLUMNS = (
+    *("id", "report_id", "iteration", "benchmark_id", "measure_id", "value", "lower_value", "upper_value"),
+    *("model_id", "baseline", "lower_limit", "upper_limit"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The metrics of some reports and what they refer to."""
+
+    metrics: list[MetricRow]
+    benchmarks: dict[UUID, Benchmark]
+    measures: dict[UUID, Measure]
+    models: dict[UUID, ThresholdModel]
+    alerts: list[Alert]
+
+
+def contents(reports: Collection[UUID]) -> Contents:
+    """Five queries, however many reports and metrics."""
+    metrics: list[Any] = list(
+        Metric.objects.filter(report__among=reports).order_by("report", "iteration", "id").values_list(*METRIC_COLUMNS)
+    )
+    return Contents(
+        metrics,
+        in_bulk(Benchmark.objects.all(), {row[3] for row in metrics}),
+        in_bulk(Measure.objects.all(), {row[4] for row in metrics}),
+        in_bulk(ThresholdModel.objects.select_related("threshold"), {row[8] for row in metrics if row[8]}),
+        list(Alert.objects.filter(report__among=reports).order_by("status", "-modified", "id")),
+    )
+
+
+def in_bulk(rows: QuerySet[Any], ids: Collection[UUID]) -> dict[UUID, Any]:
+    return {row.pk: row for row in rows.filter(pk__among=ids).order_by("pk")} if ids else {}
+
+
+def alert_counts(reports: Collection[UUID]) -> dict[UUID, tuple[int, int]]:
+    """(all, active) alerts by report."""
+    counted = Alert.objects.filter(report__among=reports).order_by("report").values("report_id")
+    rows = counted.annotate(total=Count("id"), active=Count("id", filter=Q(status="active")))
+    return {row["report_id"]: (row["total"], row["active"]) for row in rows}

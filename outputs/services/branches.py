@@ -1,0 +1,196 @@
+"""Branches, their heads and versions (rest.md 2.4).
+
+Whoever changes a branch's head or adds a version holds the branch's row: versions are numbered without gaps, and two resets do not cross.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from bencher.core.errors import Clash, Missing
+from bencher.core.slugs import create_with_slug
+from bencher.projects.models import Project
+from outputs.models import Alert, Branch, Head, HeadVersion, Report, Threshold, Version
+from outputs.requests import MAX_VERSIONS, StartPoint
+from outputs.selectors.dimensions import find, read
+from outputs.services import bulk, dimensions, thresholds
+
+
+class Start(NamedTuple):
+    """A start point that exists."""
+
+    branch_id: UUID
+    head_id: UUID
+    version_id: UUID
+    number: int
+    hash: str | None
+
+
+class Place(NamedTuple):
+    """A version in its head."""
+
+    version_id: UUID
+    number: int
+
+
+# -- naming a branch ------------------------------------------------------------------------------------------------
+def resolve_branch(*, project: Project, name: str, start_point: StartPoint | None, now: datetime) -> Branch:
+    """The branch that ``name`` names, made when it is missing, on the head that ``start_point`` asks for."""
+    said = read(Branch, name)
+    branch = find(Branch, project, said)
+    if branch is None:
+        if said.uuid is not None:
+            raise Missing(f"no such branch: {said.uuid}")
+        try:
+            return _make(project, said.name, said.slug, start_point, now)
+        except IntegrityError:
+            if (branch := find(Branch, project, said)) is None:
+                raise
+    dimensions.revive(branch, now=now)
+    return move(branch, start_point=start_point, now=now)
+
+
+def create_branch(*, project: Project, name: str, slug: str | None, start_point: StartPoint | None, now: datetime) -> Branch:
+    """``POST …/branches``: Clash when there is one of that name."""
+    if Branch.objects.filter(project=project, name=name).exists():
+        raise Clash("there is a branch of that name already")
+    try:
+        return _make(project, name, slug, start_point, now)
+    except IntegrityError:
+        raise Clash("there is a branch of that name already") from None
+
+
+def _make(project: Project, name: str, slug: str | None, point: StartPoint | None, now: datetime) -> Branch:
+    """A new branch with its first head; IntegrityError when somebody else made one of that name."""
+    with transaction.atomic():
+        start = find_start(project, point) if point is not None else None
+        branch = create_with_slug(Branch, slug=slug, scope={"project": project}, name=name, created=now, modified=now)
+        branch.head = _new_head(branch, start, point, now)
+        branch.save(update_fields=["head"])
+        return branch
+
+
+def change_branch(
+    *, branch: Branch, name: str | None, slug: str | None, archived: bool | None, start_point: StartPoint | None, now: datetime
+) -> Branch:
+    """``PATCH …/branches``: all of it or nothing."""
+    with transaction.atomic():
+        dimensions.change(branch, name=name, slug=slug, archived=archived, now=now)
+        return move(branch, start_point=start_point, now=now)
+
+
+def delete_branch(*, branch: Branch) -> None:
+    """Delete a branch without reports and thresholds; what started from it keeps its versions."""
+    with transaction.atomic():
+        if Report.objects.filter(head__branch=branch).exists() or Threshold.objects.filter(branch=branch).exists():
+            raise Clash("the branch is used by a report or a threshold: archive it, or delete them first")
+        dimensions.unpin(branch)
+        versions = list(Version.objects.filter(head_versions__head__branch=branch).values_list("id", flat=True))
+        Branch.objects.filter(pk=branch.pk).update(head=None)
+        branch.head = None
+        branch.delete()
+        Version.objects.filter(id__among=versions, head_versions=None, reports=None).delete()
+
+
+# -- heads ----------------------------------------------------------------------------------------------------------
+def find_start(project: Project, point: StartPoint) -> Start | None:
+    """Where the point lies: the version of the given hash, else the latest; None without a branch, or when nothing is there."""
+    if point.branch is None or (branch := find(Branch, project, read(Branch, point.branch))) is None:
+        return None
+    versions = HeadVersion.objects.filter(head_id=branch.head_id).select_related("version").order_by("-number", "-id")
+    found = (versions.filter(version__hash=point.hash).first() if point.hash else None) or versions.first()
+    if found is None or branch.head_id is None:
+        return None
+    return Start(branch.id, branch.head_id, found.version_id, found.number, found.version.hash)
+
+
+def move(branch: Branch, *, start_point: StartPoint | None, now: datetime) -> Branch:
+    """Give the branch a new head if the start point asks for one: a reset, another branch, another hash, or the first start point at all."""
+    if start_point is None or (start_point.branch is None and not start_point.reset):
+        return branch
+    with transaction.atomic():
+        locked = lock(branch.pk)
+        start = find_start(branch.project, start_point)
+        head = locked.head
+        if head is None or not _differs(head, start, start_point):
+            return branch
+        branch.head = _new_head(locked, start, start_point, now)
+        branch.modified = now
+        branch.save(update_fields=["head", "modified"])
+        Head.objects.filter(pk=head.pk).update(replaced=now)
+        Alert.objects.filter(report__head=head).exclude(status="silenced").update(status="silenced", modified=now)
+        return branch
+
+
+def _differs(head: Head, start: Start | None, point: StartPoint) -> bool:
+    if point.reset:
+        return True
+    if start is None:
+        return False
+    recorded = head.start_version.hash if head.start_version else None
+    return head.start_branch_id != start.branch_id or (point.hash is not None and point.hash != recorded)
+
+
+def lock(branch_id: UUID) -> Branch:
+    """The branch, held until the transaction ends."""
+    return Branch.objects.select_for_update(no_key=True, of=("self",)).select_related("head__start_version").get(pk=branch_id)
+
+
+def _new_head(branch: Branch, start: Start | None, point: StartPoint | None, now: datetime) -> Head:
+    if start is None or point is None:
+        return Head.objects.create(branch=branch, created=now)
+    head = Head.objects.create(
+        branch=branch,
+        start_branch_id=start.branch_id,
+        start_head_id=start.head_id,
+        start_version_id=start.version_id,
+        start_number=start.number,
+        created=now,
+    )
+    newest = MAX_VERSIONS if point.max_versions is None else point.max_versions
+    cloned = list(
+        HeadVersion.objects.filter(head_id=start.head_id, number__lte=start.number)
+        .order_by("-number", "-id")
+        .values_list("version_id", "number")[:newest]
+    )
+    cloned.reverse()
+    bulk.insert(
+        HeadVersion,
+        {
+            "head": [head.id] * len(cloned),
+            "version": [version for version, _ in cloned],
+            "number": [number for _, number in cloned],
+        },
+    )
+    if point.clone_thresholds and start.branch_id != branch.id:
+        thresholds.clone(source_id=start.branch_id, branch=branch, now=now)
+    return head
+
+
+# -- versions -------------------------------------------------------------------------------------------------------
+def known_version(head_id: UUID, hash: str | None) -> Place | None:
+    """The version of that hash in the head."""
+    if hash is None:
+        return None
+    row = (
+        HeadVersion.objects.filter(head_id=head_id, version__hash=hash)
+        .order_by("-number", "-id")
+        .values_list("version_id", "number")
+        .first()
+    )
+    return Place(*row) if row else None
+
+
+def add_version(head: Head, *, project_id: UUID, hash: str | None) -> Place:
+    """The version of that hash, else the next one. The caller holds the branch."""
+    if (known := known_version(head.pk, hash)) is not None:
+        return known
+    last = HeadVersion.objects.filter(head=head).order_by("-number", "-id").values_list("number", flat=True).first()
+    version = Version.objects.create(project_id=project_id, hash=hash)
+    number = 0 if last is None else last + 1
+    HeadVersion.objects.create(head=head, version=version, number=number)
+    return Place(version.id, number)

@@ -1,0 +1,189 @@
+"""From parsed results to rows, before the transaction that writes them (recovery.md section 2): dimensions, history, limits, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from uuid import UUID
+
+from bencher.core.errors import Invalid
+from bencher.core.ids import uuid7
+from bencher.projects.models import Project
+from outputs import detection, verdicts
+from outputs.adapters.results import Metric as Number
+from outputs.adapters.results import Parsed
+from outputs.models import Threshold, ThresholdModel
+from outputs.selectors.history import Past, Series, past_values
+from outputs.selectors.preceding import not_archived, preceding
+from outputs.services import resolution
+from outputs.services.thresholds import model_in
+from outputs.verdicts import Verdict
+
+Iterations = Sequence[tuple[int, Parsed]]
+"""``(iteration, results)``, as the parsers give them."""
+
+
+class Value(NamedTuple):
+    """One metric to come."""
+
+    id: UUID
+    iteration: int
+    benchmark_id: UUID
+    measure_id: UUID
+    number: Number
+    ignored: bool
+
+
+@dataclass(slots=True)
+class Judged:
+    """What thresholds said about a value."""
+
+    model_id: UUID
+    limits: detection.Limits
+    outlier: str | None
+    missing: str | None
+
+
+@dataclass(slots=True)
+class Prepared:
+    """Everything that a delivery writes."""
+
+    values: list[Value]
+    judged: dict[UUID, Judged]
+    """By metric."""
+    counts: list[list[int]]
+    verdicts: list[Verdict] = field(default_factory=list)
+    watched: bool = False
+    """A threshold asks for change points: they are looked for afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where the results belong. ``report_id`` None: the report is not stored yet."""
+
+    project: Project
+    branch_id: UUID
+    series: Series
+    report_id: UUID | None = None
+
+
+def prepare(*, target: Target, parsed: Iterations, now: datetime) -> Prepared:
+    """Find or make what the results mention and judge them. Raises Invalid (a name, a model) and Missing (a UUID that names nothing)."""
+    values = _values(target.project, parsed, now)
+    thresholds = _thresholds(target, {value.measure_id for value in values})
+    judged: dict[UUID, Judged] = {}
+    for threshold in thresholds:
+        judged |= _judge(target, threshold, [value for value in values if value.measure_id == threshold.measure_id], now)
+    prepared = Prepared(values, judged, _counts(values), watched=any(row.change_points for row in thresholds))
+    prepared.verdicts = [*_unseen(parsed, values), *_without_baseline(values, judged), *_compared(target, values)]
+    return prepared
+
+
+# -- which metrics --------------------------------------------------------------------------------------------------
+def _values(project: Project, parsed: Iterations, now: datetime) -> list[Value]:
+    """The metrics in order of iteration. Two spellings of one benchmark or measure are one: what comes later counts."""
+    names = {(text, results.name_ids) for _, results in parsed for text in results.benchmarks}
+    meant = resolution.benchmarks(project=project, texts=names, now=now)
+    texts = {text for _, results in parsed for metrics in results.benchmarks.values() for text in metrics}
+    measures = resolution.measures(project=project, texts=texts, now=now)
+    found: dict[tuple[int, UUID, UUID], tuple[Number, bool]] = {}
+    for iteration, results in parsed:
+        for text, metrics in results.benchmarks.items():
+            benchmark = meant[text, results.name_ids]
+            for measure, number in metrics.items():
+                found[iteration, benchmark.id, measures[measure]] = number, benchmark.ignored
+    return [
+        Value(uuid7(), iteration, benchmark, measure, number, ignored)
+        for (iteration, benchmark, measure), (number, ignored) in sorted(found.items(), key=lambda item: item[0][0])
+    ]
+
+
+def _counts(values: Sequence[Value]) -> list[list[int]]:
+    benchmarks: dict[int, set[UUID]] = {}
+    measures: dict[int, set[UUID]] = {}
+    for value in values:
+        benchmarks.setdefault(value.iteration, set()).add(value.benchmark_id)
+        measures.setdefault(value.iteration, set()).add(value.measure_id)
+    return [[len(benchmarks[iteration]), len(measures[iteration])] for iteration in sorted(benchmarks)]
+
+
+# -- what thresholds say --------------------------------------------------------------------------------------------
+def _thresholds(target: Target, measures: set[UUID]) -> list[Threshold]:
+    if not measures:
+        return []
+    rows = Threshold.objects.select_related("model").filter(
+        branch_id=target.branch_id, testbed_id=target.series.testbed_id, measure__among=measures, model__isnull=False
+    )
+    return list(rows.order_by("id"))
+
+
+def _judge(target: Target, threshold: Threshold, values: Sequence[Value], now: datetime) -> dict[UUID, Judged]:
+    row = threshold.model
+    assert isinstance(row, ThresholdModel)
+    model = _usable(row)
+    past = past_values(
+        target.series,
+        measure_id=threshold.measure_id,
+        benchmarks={value.benchmark_id for value in values},
+        most=model.max_sample_size,
+        window=model.window,
+        now=now,
+    )
+    judged = {}
+    counts = model.window is None or target.series.start >= now - timedelta(seconds=model.window)
+    for value, history in _with_history(values, past, counts):
+        verdict = detection.evaluate(model, history, value.number.value)
+        outlier = None if value.ignored else verdict.outlier
+        judged[value.id] = Judged(row.id, verdict.limits, outlier, verdict.missing)
+    return judged
+
+
+def _usable(row: ThresholdModel) -> detection.Model:
+    """The stored model; those that came with a run were not judged when they came (rest.md 2.7)."""
+    model = model_in(row)
+    try:
+        if model.lower_boundary is not None or model.upper_boundary is not None:
+            detection.validate(model)
+    except detection.ModelError as fault:
+        raise Invalid(f"thresholds: {model.test}: {fault}") from None
+    return model
+
+
+def _with_history(values: Sequence[Value], past: dict[UUID, Past], counts: bool) -> Iterator[tuple[Value, list[float]]]:
+    """Each value with what came before it, newest first: earlier iterations of the same report, if it ``counts``, are history for the later ones."""
+    own: dict[UUID, list[float]] = {}
+    for value in values:
+        known = past[value.benchmark_id]
+        earlier = own.setdefault(value.benchmark_id, [])
+        yield value, [*known.newer, *reversed(earlier), *known.older] if earlier or known.newer else known.older
+        if counts:
+            earlier.append(value.number.value)
+
+
+# -- verdicts -------------------------------------------------------------------------------------------------------
+def _unseen(parsed: Iterations, values: Sequence[Value]) -> list[Verdict]:
+    seen = {value.iteration for value in values}
+    return verdicts.nothing_parsed([iteration for iteration, _ in parsed if iteration not in seen], none=not seen)
+
+
+def _without_baseline(values: Sequence[Value], judged: dict[UUID, Judged]) -> list[Verdict]:
+    found: dict[tuple[str, UUID], list[UUID]] = {}
+    for value in values:
+        verdict = judged.get(value.id)
+        if verdict is not None and verdict.missing in (verdicts.NO_BASELINE, verdicts.NO_SPREAD):
+            found.setdefault((verdict.missing, value.measure_id), []).append(value.benchmark_id)
+    return [verdicts.without_baseline(kind, measure, benchmarks) for (kind, measure), benchmarks in found.items()]
+
+
+def _compared(target: Target, values: Sequence[Value]) -> list[Verdict]:
+    """With the report before this one that measured some of the same."""
+    present = {value.benchmark_id for value in values}
+    before = preceding(target.series, report_id=target.report_id, benchmarks=present) if present else None
+    if before is None:
+        return []
+    gone = verdicts.missing(before.verdicts, before.benchmarks, present, report=before.id, since=before.start)
+    gone = {key: benchmarks for key, found in gone.items() if (benchmarks := not_archived(found))}
+    changed = verdicts.spec_changed(before.spec_id, target.series.spec_id, report=before.id)
+    return [*verdicts.missing_since(gone), *changed]

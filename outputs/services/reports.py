@@ -1,0 +1,271 @@
+"""Reports: made for a job, filled with results, made whole from local results, deleted (rest.md 2.6, 2.9, 3.5, 5.3).
+
+Text is parsed and limits are computed before the transaction that writes; that one is short, and all or nothing (recovery.md section 2).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import F
+
+from bencher.core.errors import Busy, Invalid
+from bencher.core.ids import uuid7
+from bencher.core.retry import transient
+from bencher.projects.models import Project, User
+from bencher.specs.models import Spec
+from outputs import notify
+from outputs.adapters.parse import normalize
+from outputs.adapters.results import AdapterError
+from outputs.models import Alert, Branch, ChangePoint, Head, HeadVersion, Metric, Report, Testbed, Version
+from outputs.parsing import ParserUnavailable, parsers
+from outputs.requests import LocalRun, Settings, StartPoint, Thresholds
+from outputs.selectors.history import Series
+from outputs.services import branches, bulk, dimensions, preparation, thresholds
+from outputs.services.preparation import Iterations, Prepared, Target
+from outputs.verdicts import Verdict, of_failure, stored
+
+__all__ = ["Prepared", "create_report", "delete_report", "deliver", "prepare", "run_local"]
+
+
+# -- for a job ------------------------------------------------------------------------------------------------------
+def create_report(
+    *,
+    project: Project,
+    user: User | None,
+    branch: str,
+    hash: str | None,
+    start_point: StartPoint | None,
+    testbed: str,
+    spec: Spec | None = None,
+    spec_reset: bool | None = False,
+    thresholds: Thresholds | None,
+    start_time: datetime,
+    end_time: datetime,
+    adapter: str | None,
+    idempotency_key: UUID | None = None,
+    job: UUID | None = None,
+    now: datetime,
+) -> Report:
+    """A report without results, with its branch, version, testbed and thresholds. Raises Missing, Invalid; IntegrityError for a key that is taken."""
+    found, place = _resolve(project, branch, start_point, testbed, spec, spec_reset, thresholds, now)
+    with transaction.atomic():
+        head = _held_head(found)
+        version = branches.add_version(head, project_id=project.id, hash=hash)
+        return Report.objects.create(
+            project=project,
+            user=user,
+            idempotency_key=idempotency_key,
+            head=head,
+            version_id=version.version_id,
+            testbed=place,
+            spec=spec,
+            adapter=normalize(adapter or "magic"),
+            start_time=start_time,
+            end_time=end_time,
+            created=_whole(now),
+            job=job,
+        )
+
+
+@transient()
+def _resolve(
+    project: Project,
+    branch: str,
+    start_point: StartPoint | None,
+    testbed: str,
+    spec: Spec | None,
+    spec_reset: bool | None,
+    wanted: Thresholds | None,
+    now: datetime,
+) -> tuple[Branch, Testbed]:
+    found = branches.resolve_branch(project=project, name=branch, start_point=start_point, now=now)
+    place = dimensions.resolve_testbed(project=project, name=testbed, now=now)
+    if spec is not None or spec_reset:
+        dimensions.set_testbed_spec(testbed=place, spec_id=spec.id if spec else None, now=now)
+    thresholds.apply(project=project, branch=found, testbed=place, thresholds=wanted, now=now)
+    return found, place
+
+
+def _held_head(branch: Branch) -> Head:
+    head = branches.lock(branch.pk).head
+    assert head is not None, "a branch has a head"
+    return head
+
+
+def prepare(*, report: Report, parsed: Iterations, now: datetime) -> Prepared:
+    """What ``deliver`` will write into the report. Raises Invalid, Missing (BMF that names an unknown UUID)."""
+    head = Head.objects.select_related("branch").get(pk=report.head_id)
+    number = HeadVersion.objects.filter(head=head, version_id=report.version_id).values_list("number", flat=True).get()
+    series = Series(head.pk, report.testbed_id, report.spec_id, number, report.start_time)
+    project = Project.objects.get(pk=report.project_id)
+    return preparation.prepare(target=Target(project, head.branch_id, series, report.id), parsed=parsed, now=now)
+
+
+def deliver(
+    *, report: Report, prepared: Prepared, start_time: datetime | None = None, end_time: datetime | None = None, now: datetime
+) -> None:
+    """Write it, all or nothing; inside the caller's transaction if there is one. A report takes results once: IntegrityError the second time."""
+    with transaction.atomic():
+        report.start_time = _whole(start_time or report.start_time)
+        report.end_time = _whole(end_time or report.end_time)
+        report.size = len(prepared.values)
+        report.counts = prepared.counts
+        report.verdicts = stored(prepared.verdicts)
+        report.save(update_fields=["start_time", "end_time", "size", "counts", "verdicts"])
+        _insert_metrics(report, prepared)
+        _insert_alerts(report, prepared, now)
+        if prepared.watched:
+            notify.changes_wanted(report.id)
+
+
+def _insert_metrics(report: Report, prepared: Prepared) -> None:
+    values, judged = prepared.values, [prepared.judged.get(value.id) for value in prepared.values]
+    columns: bulk.Columns = {
+        "id": [value.id for value in values],
+        "report": [report.id] * len(values),
+        "iteration": [value.iteration for value in values],
+        "benchmark": [value.benchmark_id for value in values],
+        "measure": [value.measure_id for value in values],
+        "value": [value.number.value for value in values],
+        "lower_value": [value.number.lower for value in values],
+        "upper_value": [value.number.upper for value in values],
+        "model": [verdict and verdict.model_id for verdict in judged],
+        "baseline": [verdict and verdict.limits.baseline for verdict in judged],
+        "lower_limit": [verdict and verdict.limits.lower for verdict in judged],
+        "upper_limit": [verdict and verdict.limits.upper for verdict in judged],
+    }
+    bulk.insert(Metric, columns)
+
+
+def _insert_alerts(report: Report, prepared: Prepared, now: datetime) -> None:
+    """Alerts on a head that was replaced meanwhile are silenced, as its other alerts were then."""
+    outside = [(id, verdict.outlier) for id, verdict in prepared.judged.items() if verdict.outlier]
+    if not outside:
+        return
+    replaced = Head.objects.filter(pk=report.head_id, replaced__isnull=False).exists()
+    columns: bulk.Columns = {
+        "id": [uuid7() for _ in outside],
+        "project": [report.project_id] * len(outside),
+        "report": [report.id] * len(outside),
+        "metric": [id for id, _ in outside],
+        "limit": [limit for _, limit in outside],
+        "status": ["silenced" if replaced else "active"] * len(outside),
+        "modified": [now] * len(outside),
+    }
+    bulk.insert(Alert, columns)
+
+
+# -- local results --------------------------------------------------------------------------------------------------
+def run_local(*, project: Project, user: User | None, request: LocalRun, now: datetime) -> Report:
+    """A complete report of local results, in one transaction.
+
+    Results that cannot be read, or judged, are Invalid and leave the empty report (rest.md 2.6). A fault of ours is Busy and leaves no report, so that a
+    repeat starts anew. IntegrityError for an idempotency key that is taken.
+    """
+    branch, testbed = _resolve(
+        project, request.branch_name, request.start_point, request.local_testbed, None, request.spec_reset, request.thresholds, now
+    )
+    settings = request.settings or Settings()
+    try:
+        parsed = parsers.parse(request.results, adapter=settings.adapter or "magic", average=settings.average, fold=settings.fold)
+        return _complete(project, user, request, branch, testbed, parsed, now)
+    except ParserUnavailable as fault:
+        raise Busy("the results cannot be parsed right now, try again") from fault
+    except AdapterError as fault:
+        _leave_empty(project, user, request, branch, testbed, of_failure(fault.verdict, str(fault)), now)
+        raise Invalid(f"results: {fault}") from None
+    except Invalid as fault:
+        _leave_empty(project, user, request, branch, testbed, of_failure("invalid", fault.message), now)
+        raise
+
+
+@transient()
+def _complete(
+    project: Project, user: User | None, request: LocalRun, branch: Branch, testbed: Testbed, parsed: Iterations, now: datetime
+) -> Report:
+    """Judge by the history of the branch as it is, then write; anew if the branch got another head meanwhile."""
+    for _ in range(3):
+        target = _target(project, branch, testbed, request)
+        prepared = preparation.prepare(target=target, parsed=parsed, now=now)
+        with transaction.atomic():
+            head = _held_head(branch)
+            if head.pk != target.series.head_id:
+                branch.head = head
+                continue
+            report = _insert(project, user, request, head, testbed, now)
+            deliver(report=report, prepared=prepared, now=now)
+            return report
+    raise Busy("the branch is being reset over and over, try again")
+
+
+def _target(project: Project, branch: Branch, testbed: Testbed, request: LocalRun) -> Target:
+    """Where a new report of the branch will stand: with a known hash beside its version, else after all others."""
+    assert branch.head_id is not None
+    known = branches.known_version(branch.head_id, request.commit)
+    last = 2**31 - 1
+    series = Series(branch.head_id, testbed.pk, None, known.number if known else last, request.start_time)
+    return Target(project, branch.pk, series)
+
+
+def _insert(project: Project, user: User | None, request: LocalRun, head: Head, testbed: Testbed, now: datetime) -> Report:
+    version = branches.add_version(head, project_id=project.id, hash=request.commit)
+    settings = request.settings or Settings()
+    return Report.objects.create(
+        project=project,
+        user=user,
+        idempotency_key=request.idempotency_key,
+        head=head,
+        version_id=version.version_id,
+        testbed=testbed,
+        adapter=normalize(settings.adapter or "magic"),
+        start_time=request.start_time,
+        end_time=request.end_time,
+        created=_whole(now),
+    )
+
+
+@transient()
+def _leave_empty(
+    project: Project, user: User | None, request: LocalRun, branch: Branch, testbed: Testbed, verdict: Verdict, now: datetime
+) -> None:
+    with transaction.atomic():
+        report = _insert(project, user, request, _held_head(branch), testbed, now)
+        report.verdicts = stored([verdict])
+        report.save(update_fields=["verdicts"])
+
+
+def _whole(moment: datetime) -> datetime:
+    """Whole seconds are stored (rest.md 0.6)."""
+    return moment.replace(microsecond=0)
+
+
+# -- deletion -------------------------------------------------------------------------------------------------------
+@transient()
+def delete_report(*, report: Report) -> None:
+    """Delete a report with its metrics and alerts; its version goes with the last report of it, and later versions move down (rest.md 5.3)."""
+    with transaction.atomic():
+        held = branches.lock(report.head.branch_id)
+        assert held.head_id is not None
+        for model in (ChangePoint, Alert, Metric):
+            rows = model._default_manager.filter(report=report)
+            rows._raw_delete(rows.db)  # type: ignore[attr-defined]
+        report.delete()
+        if not Report.objects.filter(version_id=report.version_id).exists():
+            _remove_version(report.version_id)
+
+
+def _remove_version(version_id: UUID) -> None:
+    """Take the version out of every head that counts it; heads that start at it start at the one before."""
+    for place in list(HeadVersion.objects.filter(version_id=version_id).order_by("head_id")):
+        earlier = HeadVersion.objects.filter(head_id=place.head_id, number__lt=place.number).order_by("-number", "-id").first()
+        starters = Head.objects.filter(start_head_id=place.head_id)
+        starters.filter(start_version_id=version_id).update(
+            start_version=earlier and earlier.version_id, start_number=earlier and earlier.number
+        )
+        starters.filter(start_number__gt=place.number).update(start_number=F("start_number") - 1)
+        HeadVersion.objects.filter(head_id=place.head_id, number__gt=place.number).update(number=F("number") - 1)
+    Version.objects.filter(pk=version_id).delete()
