@@ -22,6 +22,8 @@ from bencher.serving.refusals import Refusal, body_too_large, refusal
 if TYPE_CHECKING:
     from bencher.server import Server
 
+TLS_HANDSHAKE = b"\x16"
+
 
 class Channel(http.HTTPChannel):
     """One connection: bounds the head of each request, and can refuse and close without losing the answer."""
@@ -47,6 +49,9 @@ class Channel(http.HTTPChannel):
         inside_head = self.line_mode and (self._buffer or not self._HTTPChannel__first_line)
         if not inside_head:
             self.resetTimeout()
+        if self.line_mode and not self._buffer and self._HTTPChannel__first_line and data[:1] == TLS_HANDSHAKE:
+            self.refuse(refusal(b"", 400, "this is plain HTTP, not TLS"))  # clients that try TLS first would wait for an answer
+            return
         LineReceiver.dataReceived(self, data)
 
     # -- refusing ----------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import daphne.server  # noqa: F401  (installs the reactor: before any other import of Twisted)
 from autobahn.websocket.types import ConnectionDeny
 from daphne.ws_protocol import WebSocketFactory, WebSocketProtocol
+from twisted.internet import reactor
 
 from bencher.serving.outflow import Outflow
 from bencher.serving.refusals import Refusal, refusal
@@ -98,10 +99,17 @@ class Channel(WebSocketProtocol):
             self.refused_start = {**message, "pieces": []}
         elif kind == "websocket.http.response.body":
             self._refuse_piece(message)
-        elif kind == "websocket.send" and self.state not in (self.STATE_OPEN, self.STATE_CONNECTING):
-            raise ClientDisconnected("the channel is closed")
+        elif kind == "websocket.send":
+            self._send_message(message)
         else:
             super().handle_reply(message)
+
+    def _send_message(self, message: dict[str, Any]) -> None:
+        """Also an empty message, which stock daphne drops."""
+        if self.state != self.STATE_OPEN:
+            raise ClientDisconnected("the channel is not open")
+        text = message.get("text")
+        self.sendMessage(message["bytes"] if text is None else text.encode(), text is None)
 
     def close(self, code: int, reason: str) -> None:
         """Close with any code. ``sendClose`` of autobahn would refuse 1001..2999, and daphne drops the reason."""
@@ -113,7 +121,7 @@ class Channel(WebSocketProtocol):
         closing = self.state == self.STATE_OPEN and not isReply
         super().sendCloseFrame(code, reasonUtf8, isReply)
         if closing:
-            self.heard_while_closing = False
+            self._await_peer()
             if not self.intake_paused and not self.outflow_paused:
                 self.transport.unregisterProducer()
             self._stop_flow_control()
@@ -124,6 +132,11 @@ class Channel(WebSocketProtocol):
         """From now on input is only looked through for the peer's close frame."""
         self.intake_paused = self.outflow_paused = False
         self.transport.resumeProducing()
+
+    def _await_peer(self) -> None:
+        """A timer of our own: autobahn's are cut down to whole seconds."""
+        self.heard_while_closing = False
+        self.closeHandshakeTimeoutCall = reactor.callLater(self.server.limits.close, self.onCloseHandshakeTimeout)  # type: ignore[attr-defined]
 
     def onCloseHandshakeTimeout(self) -> None:
         """A peer in the middle of a long message gets a few more rounds to read our close frame; then the connection is cut."""
@@ -142,6 +155,8 @@ class Channel(WebSocketProtocol):
     # -- the end ---------------------------------------------------------------------------------------------------
     def onClose(self, wasClean: bool, code: int | None, reason: str | None) -> None:
         self.outflow.resume()
+        if self.closeHandshakeTimeoutCall is not None and self.closeHandshakeTimeoutCall.active():
+            self.closeHandshakeTimeoutCall.cancel()
         if hasattr(self, "server"):  # otherwise the handshake was refused before there was an application
             if self.closedByMe and self.localCloseCode:
                 code = self.localCloseCode
@@ -227,7 +242,7 @@ class Factory(WebSocketFactory):
             maxMessagePayloadSize=limits.body,
             maxFramePayloadSize=limits.body,
             openHandshakeTimeout=0,  # the head has been read; the application's time is check_timeouts'
-            closeHandshakeTimeout=limits.close,
+            closeHandshakeTimeout=0,  # Channel._await_peer
             autoPingTimeout=limits.pong,
             allowNullOrigin=True,
         )
