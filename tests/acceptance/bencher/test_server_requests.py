@@ -303,3 +303,10 @@ def test_websocket_upgrade_of_a_closed_socket(running: Running) -> None:
         )
         wire.socket.shutdown(socket.SHUT_RDWR)
     assert running.ask(get("/count")).status == 200
+
+
+def test_a_tls_client_is_told_at_once(running: Running) -> None:
+    """Registry clients try TLS first; without an answer they would wait for their own time-out."""
+    with running.connect() as wire:
+        assert wire.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500)).answer().status == 400
+        wire.expect_end()
