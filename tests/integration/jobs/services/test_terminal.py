@@ -153,9 +153,10 @@ def test_a_storage_that_fails_leaves_the_job_as_it_was(event: str, monkeypatch: 
 
     job = in_status("running")
     before = columns(job)
-    with monkeypatch.context() as fault, pytest.raises(StorageError):
+    with monkeypatch.context() as fault:
         fault.setattr(terminal, "put_job_output", broken)
-        deliver(message=message(event, job), runner_id=job.runner_id, now=LATER)
+        with pytest.raises(StorageError):
+            deliver(message=message(event, job), runner_id=job.runner_id, now=LATER)
     assert (columns(job), history(job)) == (before, [])
     deliver(message=message(event, job), runner_id=job.runner_id, now=LATER)
     job.refresh_from_db()
