@@ -48,6 +48,12 @@ def for_push(authorization: str | None, name: str, now: datetime) -> Claims:
     return _granted(_read(authorization, _PUSHERS, f"repository:{name}:{PUSH}", now), name, PUSH)
 
 
+def for_status(authorization: str | None, name: str, now: datetime) -> Claims:
+    """How far an upload is: clients ask with whichever token of the repository they have at hand."""
+    claims = _read(authorization, _PUSHERS, f"repository:{name}:{PUSH}", now)
+    return _granted(claims, name, PUSH if PUSH in claims.actions else PULL)
+
+
 def for_delete(authorization: str | None, name: str, now: datetime) -> Claims:
     return _granted(_read(authorization, _DELETERS, f"repository:{name}:{PUSH}", now), name, PUSH)
 

@@ -68,6 +68,14 @@ def push(*, authorization: str | None, name: str, create: bool, now: datetime) -
         raise Unavailable(problem.message) from None
 
 
+def status(*, authorization: str | None, name: str, now: datetime) -> Access:
+    """For the state of an upload. Raises `Unauthorized`, `Denied`, `NameUnknown`."""
+    claims = authentication.for_status(authorization, name, now)
+    project = _existing(name)
+    _stay_out(claims, project, f"repository:{name}:push")
+    return Access(project, claims)
+
+
 def delete(*, authorization: str | None, name: str, now: datetime) -> Access:
     """Never anonymous. Raises `Unauthorized`, `Denied`, `NameUnknown`."""
     claims = authentication.for_delete(authorization, name, now)

@@ -68,7 +68,8 @@ def _enter(call: Call, *, create: bool) -> Access:
 
 
 def _find(call: Call) -> Upload:
-    return uploads.find_upload(project=_enter(call, create=False).project, text=call.rest, now=call.now)
+    project = access.status(authorization=call.authorization, name=call.name, now=call.now).project
+    return uploads.find_upload(project=project, text=call.rest, now=call.now)
 
 
 def _mount_or_start(call: Call) -> Upload | None:
