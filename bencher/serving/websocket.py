@@ -12,11 +12,11 @@ from twisted.internet import reactor
 
 from bencher.serving.outflow import Outflow
 from bencher.serving.refusals import Refusal, refusal
+from bencher.serving.websocket_codes import FAILED, GOING_AWAY
 
 if TYPE_CHECKING:
     from bencher.server import Server
 
-GOING_AWAY = (1001, "server shutting down")
 REASON_MAX_BYTES = 123  # RFC 6455, 5.5: a control frame carries 125 bytes, two of them the code
 LINGER_ROUNDS = 5
 
@@ -176,7 +176,7 @@ class Channel(WebSocketProtocol):
         if self.state == self.STATE_CONNECTING:
             self.reject(500, "internal server error")
         else:
-            self.close(1011, "internal server error")
+            self.close(*FAILED)
 
     # -- refusing before the upgrade -------------------------------------------------------------------------------
     def _refuse_piece(self, message: dict[str, Any]) -> None:

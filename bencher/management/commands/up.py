@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import sys
 from typing import Any
 
 from django.conf import settings
@@ -12,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
 from bencher.embedded import AlreadyRunning, Background, DataLock, recover
-from bencher.management.addresses import DEFAULT, parse_address
+from bencher.management.running import DEFAULT, announce, ignore_signals, parse_address
 
 
 class Command(BaseCommand):
@@ -46,13 +44,6 @@ class Command(BaseCommand):
         except OSError as error:
             raise CommandError(str(error)) from None
         finally:
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, signal.SIG_IGN)  # a second signal must not break the stop
+            ignore_signals()
             background.join()
             lock.release()
-
-
-def announce(url: str) -> None:
-    """The line that scripts wait for."""
-    sys.stdout.write(f"listening on {url}\n")
-    sys.stdout.flush()

@@ -1,6 +1,9 @@
-"""``HOST:PORT`` on a command line."""
+"""What the commands that run a server share: ``HOST:PORT``, the line that says where it listens, the end."""
 
 from __future__ import annotations
+
+import signal
+import sys
 
 from django.core.management.base import CommandError
 
@@ -13,3 +16,15 @@ def parse_address(text: str) -> tuple[str, int]:
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise CommandError(f"--bind: expected HOST:PORT, got {text!r}")
     return host.strip("[]") or "0.0.0.0", int(port)  # noqa: S104
+
+
+def announce(url: str) -> None:
+    """The line that scripts wait for."""
+    sys.stdout.write(f"listening on {url}\n")
+    sys.stdout.flush()
+
+
+def ignore_signals() -> None:
+    """From here to the end of the process: a second signal must not break the stop."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
