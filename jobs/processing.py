@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=90)
 """Longer than a parse may wait and take; a worker that was killed holds its job up for this long."""
+WAIT = 20.0
+"""Seconds for a parsing child to become free; with the parse itself, and its repetition when a child dies, that is less than the lease."""
 PAUSE = timedelta(seconds=5)
 """Until the next attempt, after a fault of ours."""
 
@@ -96,7 +98,7 @@ def _prepare(job: Job, now: datetime) -> tuple[Report, Any, JobConfig]:
     found = _texts(job)
     report = Report.objects.select_related("project", "head__branch", "version", "testbed", "spec").get(pk=job.report_id)
     try:
-        parsed = parsers.parse(found, adapter=report.adapter, average=config.average, fold=config.fold)
+        parsed = parsers.parse(found, adapter=report.adapter, average=config.average, fold=config.fold, wait=WAIT)
         return report, reports.prepare(report=report, parsed=parsed, now=now), config
     except AdapterError as fault:
         raise _Unreadable(Failure.UNPARSABLE, f"{fault.verdict}: {fault}") from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-
 from bencher.core.api import Reply
 from bencher.core.client_ip import client_ip
 from bencher.core.errors import Missing, NotAllowed
