@@ -3,3 +3,12 @@ from django.apps import AppConfig
 
 class OutputsConfig(AppConfig):
     name = "outputs"
+
+    def ready(self) -> None:
+        from bencher.core import hooks
+        from outputs.selectors import usage
+        from outputs.services import dimensions
+
+        hooks.spec_archived.fill(dimensions.forget_spec)
+        hooks.metrics_count.fill(usage.metrics_count)
+        hooks.active_series.fill(usage.active_series)

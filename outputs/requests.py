@@ -159,7 +159,7 @@ class TestbedChange(msgspec.Struct, kw_only=True):
     name: ResourceName | None = None
     slug: Slug | None = None
     archived: bool | None = None
-    spec: ResourceId | None | UnsetType = UNSET
+    spec: ResourceId | UnsetType | None = UNSET
 
 
 class BenchmarkChange(msgspec.Struct, kw_only=True):
@@ -199,4 +199,38 @@ class AlertChange(msgspec.Struct, kw_only=True):
 PlotIndex = Annotated[int, msgspec.Meta(ge=0, le=64)]
 XAxis = Literal["date_time", "version"]
 YAxis = Literal["auto", "linear", "log"]
-Some = msgspec.Meta(min_length=1)
+Some = Annotated[list[UUID], msgspec.Meta(min_length=1)]
+
+
+class NewPlot(msgspec.Struct, kw_only=True):
+    index: PlotIndex | None = None
+    title: ResourceName | None = None
+    lower_value: bool
+    upper_value: bool
+    lower_boundary: bool
+    upper_boundary: bool
+    x_axis: XAxis
+    y_axis: YAxis | None = None
+    window: PositiveU32
+    branches: Some
+    testbeds: Some
+    benchmarks: Some
+    measures: Some
+
+
+class PlotChange(msgspec.Struct, kw_only=True):
+    """``title: null`` clears, its absence keeps."""
+
+    index: PlotIndex | None = None
+    title: ResourceName | UnsetType | None = UNSET
+    lower_value: bool | None = None
+    upper_value: bool | None = None
+    lower_boundary: bool | None = None
+    upper_boundary: bool | None = None
+    x_axis: XAxis | None = None
+    y_axis: YAxis | None = None
+    window: PositiveU32 | None = None
+    branches: Some | None = None
+    testbeds: Some | None = None
+    benchmarks: Some | None = None
+    measures: Some | None = None

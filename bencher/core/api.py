@@ -45,7 +45,10 @@ def ts_or_none(moment: datetime | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a view answers: ``value`` is JSON-encodable (struct, dict, list); ``total`` becomes ``x-total-count``."""
+    """What a view answers: ``value`` is JSON-encodable (struct, dict, list), or bytes with a ``content-type`` among the headers.
+
+    ``total`` becomes ``x-total-count``.
+    """
 
     value: Any
     status: int = 200
@@ -212,12 +215,13 @@ class Endpoint(APIView):
 
     def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         if isinstance(response, Reply):
-            body = b"" if response.status == 204 else msgspec.json.encode(response.value)
+            raw = isinstance(response.value, bytes)
+            body = b"" if response.status == 204 else response.value if raw else msgspec.json.encode(response.value)
             made = HttpResponse(body, status=response.status, headers=dict(response.headers))
-            if response.status != 204:
-                made["content-type"] = JSON
-            else:
+            if response.status == 204:
                 del made["content-type"]
+            elif not raw:
+                made["content-type"] = JSON
             made["x-total-count"] = str(response.total)
             open_to_all = self.public or (self.anonymous() and not self.authenticated_headers)
             _cors(made, request.method, "Content-Type" if open_to_all else "Content-Type, Authorization")

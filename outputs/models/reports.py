@@ -37,6 +37,12 @@ class Branch(Dimension):
     head = models.ForeignKey("Head", null=True, on_delete=models.PROTECT, related_name="+")
     """The current head; made in the same transaction as the branch, never null outside it."""
 
+    @property
+    def current_head(self) -> Head:
+        if self.head is None:
+            raise RuntimeError(f"branch {self.pk} has no head")
+        return self.head
+
 
 class Testbed(Dimension):
     spec = models.ForeignKey(Spec, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")

@@ -11,7 +11,9 @@ from bencher.core.errors import Invalid, Missing
 from bencher.core.ids import as_uuid
 from bencher.core.newtypes import Checked
 from bencher.projects.models import Project
-from outputs.models import Benchmark, Branch, Measure, Testbed
+from bencher.specs.models import Spec
+from bencher.specs.selectors import find_spec, get_spec
+from outputs.models import Benchmark, Branch, Head, Measure, Testbed
 from outputs.models.reports import Dimension
 from outputs.names import BenchmarkName, BranchName, Mention, ResourceName, mention
 
@@ -78,20 +80,21 @@ def filter_by(queryset: QuerySet[Any], path: str, model: type[Dimension], projec
     return queryset.none() if found is None else queryset.filter(**{path: found.pk})
 
 
-def listed(model: type[D], project: Project, *, name: str | None, search: str | None, archived: bool, direction: str | None) -> QuerySet[D]:
-    """The list of one kind by name: the archived ones, or the others."""
-    queryset = rows(model, project).filter(archived__isnull=not archived)
-    if name is not None:
-        queryset = queryset.filter(name=name)
-    if search:
-        queryset = queryset.filter(searched(search, "name", "slug"))
-    sign = "-" if direction == "desc" else ""
-    return queryset.order_by(f"{sign}name", f"{sign}id")
+def get_head(branch: Branch, uuid: UUID) -> Head:
+    """One of the branch's heads, with its start point."""
+    head = Head.objects.select_related("start_version").filter(branch=branch, id=uuid).first()
+    if head is None:
+        raise Missing("no such head of the branch")
+    return head
 
 
-def searched(text: str, *columns: str) -> Q:
-    """A substring of one of the columns, or of the row's UUID."""
-    found = Q(id__icontains=text)
-    for column in columns:
-        found |= Q(**{f"{column}__icontains": text})
-    return found
+def get_live_spec(resource_id: str) -> Spec:
+    """A spec that may be stored with a testbed."""
+    spec = find_spec(resource_id)
+    if spec is None or spec.archived is not None:
+        raise Missing("no such spec")
+    return spec
+
+
+def get_any_spec(uuid: UUID) -> Spec:
+    return get_spec(str(uuid))

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from outputs.models import Metric
 from outputs.models.lookups import json_list
 
 COUNTED = """
@@ -75,6 +76,26 @@ def past_values(
             parameters |= {"oldest": oldest, "benchmarks": _list(short)}
             _collect(found, _rows(BY_METRIC, series, window, "AND hv.number < %(oldest)s", parameters))
     return {ids[key]: past for key, past in found.items()}
+
+
+def newest_points(series: Series, *, measure_id: UUID, benchmarks: Collection[UUID], most: int) -> dict[UUID, list[tuple[UUID, float]]]:
+    """(metric, value) of the newest ``most`` reports of a series, oldest first, by benchmark."""
+    conditions: dict[str, Any] = {
+        "measure_id": measure_id,
+        "benchmark__among": benchmarks,
+        "report__testbed_id": series.testbed_id,
+        "report__version__head_versions__head_id": series.head_id,
+    }
+    if series.spec_id:
+        conditions["report__spec_id"] = series.spec_id
+    if (oldest := _number_of_newest(series, _parameters(series, None, series.start), None, most)) is not None:
+        conditions["report__version__head_versions__number__gte"] = oldest
+    rows = Metric.objects.filter(**conditions)
+    found: dict[UUID, list[tuple[UUID, float]]] = {}
+    columns = rows.order_by("report__version__head_versions__number", "report__start_time", "iteration", "id")
+    for benchmark, metric, value in columns.values_list("benchmark_id", "id", "value"):
+        found.setdefault(benchmark, []).append((metric, value))
+    return found
 
 
 def _number_of_newest(series: Series, parameters: dict[str, Any], window: int | None, count: int) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import msgspec
@@ -177,7 +177,7 @@ class Expansion:
         found: dict[UUID, list[JsonAlert]] = {}
         for alert in self._contents.alerts:
             _, _, iteration, benchmark, measure, value, lower, upper, model, *limits = self._metrics[alert.metric_id]
-            assert model is not None, "what raised an alert was judged"
+            judge = cast(UUID, model)
             branch, testbed = places[alert.report_id]
             shown: Any = (alert.limit, alert.status)
             json = JsonAlert(
@@ -186,7 +186,7 @@ class Expansion:
                 iteration,
                 self._benchmarks[benchmark],
                 JsonMetric(alert.metric_id, value, lower, upper),
-                judging_threshold_json(self._contents.models[model], branch, testbed, self._measures[measure], self._models[model]),
+                judging_threshold_json(self._contents.models[judge], branch, testbed, self._measures[measure], self._models[judge]),
                 JsonBoundary(*limits),
                 *shown,
                 ts(self._reports[alert.report_id].created),

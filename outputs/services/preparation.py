@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, cast
 from uuid import UUID
 
 from bencher.core.errors import Invalid
@@ -120,8 +120,7 @@ def _thresholds(target: Target, measures: set[UUID]) -> list[Threshold]:
 
 
 def _judge(target: Target, threshold: Threshold, values: Sequence[Value], now: datetime) -> dict[UUID, Judged]:
-    row = threshold.model
-    assert isinstance(row, ThresholdModel)
+    row = cast(ThresholdModel, threshold.model)
     model = _usable(row)
     past = past_values(
         target.series,

@@ -6,7 +6,6 @@ Text is parsed and limits are computed before the transaction that writes; that 
 from __future__ import annotations
 
 from datetime import datetime
-
 from uuid import UUID
 
 from django.db import transaction
@@ -91,9 +90,7 @@ def _resolve(
 
 
 def _held_head(branch: Branch) -> Head:
-    head = branches.lock(branch.pk).head
-    assert head is not None, "a branch has a head"
-    return head
+    return branches.lock(branch.pk).current_head
 
 
 def prepare(*, report: Report, parsed: Iterations, now: datetime) -> Prepared:
@@ -204,10 +201,10 @@ def _complete(
 
 def _target(project: Project, branch: Branch, testbed: Testbed, request: LocalRun) -> Target:
     """Where a new report of the branch will stand: with a known hash beside its version, else after all others."""
-    assert branch.head_id is not None
-    known = branches.known_version(branch.head_id, request.commit)
+    head_id = branch.current_head.pk
+    known = branches.known_version(head_id, request.commit)
     last = 2**31 - 1
-    series = Series(branch.head_id, testbed.pk, None, known.number if known else last, request.start_time)
+    series = Series(head_id, testbed.pk, None, known.number if known else last, request.start_time)
     return Target(project, branch.pk, series)
 
 
@@ -248,8 +245,7 @@ def _whole(moment: datetime) -> datetime:
 def delete_report(*, report: Report) -> None:
     """Delete a report with its metrics and alerts; its version goes with the last report of it, and later versions move down (rest.md 5.3)."""
     with transaction.atomic():
-        held = branches.lock(report.head.branch_id)
-        assert held.head_id is not None
+        branches.lock(report.head.branch_id)
         for model in (ChangePoint, Alert, Metric):
             rows = model._default_manager.filter(report=report)
             rows._raw_delete(rows.db)  # type: ignore[attr-defined]

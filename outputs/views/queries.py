@@ -1,0 +1,131 @@
+"""Query strings of the results' routes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Literal
+from uuid import UUID
+
+import msgspec
+
+from bencher.core.api import Listing, Page
+from bencher.core.ids import as_uuid
+from bencher.core.newtypes import Checked, NameId
+
+
+class _Milliseconds(Checked):
+    """Whole milliseconds since 1970, as a moment."""
+
+    python = datetime
+    schema = {"type": "integer", "minimum": 0}
+
+    @classmethod
+    def check(cls, text: str) -> datetime:
+        try:
+            if not text.isascii() or not text.isdigit() or len(text) > 16:
+                raise ValueError
+            return datetime.fromtimestamp(int(text) / 1000, UTC)
+        except (ValueError, OverflowError, OSError):
+            raise ValueError("expected whole milliseconds since 1970") from None
+
+
+class _Uuids(Checked):
+    """UUIDs between commas; at least one."""
+
+    python = list
+    schema = {"type": "string", "description": "UUIDs between commas"}
+    optional = False
+
+    @classmethod
+    def check(cls, text: str) -> list[UUID | None]:
+        items: list[UUID | None] = []
+        for item in text.split(","):
+            if not item and cls.optional:
+                items.append(None)
+                continue
+            if (uuid := as_uuid(item)) is None:
+                raise ValueError("expected UUIDs between commas")
+            items.append(uuid)
+        return items
+
+
+class _OptionalUuids(_Uuids):
+    """UUIDs between commas, some of which may be left out."""
+
+    optional = True
+
+
+class DimensionList(Listing, kw_only=True):
+    sort: Literal["name"] = "name"
+    archived: bool = False
+
+
+class ReportList(Page, kw_only=True):
+    sort: Literal["date_time"] = "date_time"
+    branch: NameId | None = None
+    testbed: NameId | None = None
+    start_time: _Milliseconds | None = None
+    end_time: _Milliseconds | None = None
+    archived: bool = False
+    expand: bool = False
+
+
+class ThresholdList(Page, kw_only=True):
+    sort: Literal["created", "modified"] = "created"
+    branch: NameId | None = None
+    testbed: NameId | None = None
+    measure: NameId | None = None
+    archived: bool = False
+
+
+class AlertList(Page, kw_only=True):
+    sort: Literal["modified", "created"] = "modified"
+    status: Literal["active", "dismissed", "silenced"] | None = None
+    archived: bool = False
+
+
+class PlotList(Page, kw_only=True):
+    sort: Literal["index", "title"] = "index"
+    title: str | None = None
+    search: str | None = None
+
+
+class OneBranchQuery(msgspec.Struct, kw_only=True):
+    head: UUID | None = None
+
+
+class OneTestbedQuery(msgspec.Struct, kw_only=True):
+    spec: UUID | None = None
+
+
+class OneThresholdQuery(msgspec.Struct, kw_only=True):
+    model: UUID | None = None
+
+
+class PerfQuery(msgspec.Struct, kw_only=True):
+    branches: _Uuids
+    heads: _OptionalUuids | None = None
+    testbeds: _Uuids
+    specs: _OptionalUuids | None = None
+    benchmarks: _Uuids
+    measures: _Uuids
+    start_time: _Milliseconds | None = None
+    end_time: _Milliseconds | None = None
+
+
+class PerfImageQuery(PerfQuery, kw_only=True):
+    title: str | None = None
+
+
+__all__ = [
+    "AlertList",
+    "DimensionList",
+    "OneBranchQuery",
+    "OneTestbedQuery",
+    "OneThresholdQuery",
+    "PerfImageQuery",
+    "PerfQuery",
+    "PlotList",
+    "ReportList",
+    "ThresholdList",
+]
