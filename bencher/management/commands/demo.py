@@ -29,7 +29,8 @@ class Command(BaseCommand):
         parser.add_argument("--keep", action="store_true", help="leave server and runner up until Ctrl-C, to look around")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        console = Console(file=self.stdout, soft_wrap=True)
+        out: Any = self.stdout
+        console = Console(file=out, soft_wrap=True)
         begin = time.monotonic()
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # unwinds, so that nothing is left behind then either
         with ExitStack() as stack:
