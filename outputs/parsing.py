@@ -109,7 +109,7 @@ class Parsers:
         for future in list(self._live):
             future.cancel()
         if pool is not None:
-            pool.stop()
+            pool.stop()  # type: ignore[no-untyped-call]
             pool.join()
 
     def parse(
@@ -196,7 +196,7 @@ class Parsers:
             return self._pool
         old, self._pool = self._pool, None
         if old is not None:
-            old.stop()
+            old.stop()  # type: ignore[no-untyped-call]
             old.join()
         self._pool = _pool(self._workers, self._memory)
         return self._pool

@@ -12,8 +12,11 @@ from .units import NANOSECONDS, NUMBER, nanoseconds
 
 RULE: Final = "-" * 79
 TITLE_LINES: Final = 3
-WINDOW: Final = 5
-"""A benchmark has three lines, and two more must follow in the text."""
+FOLLOWING: Final = 3
+"""A benchmark has three lines, and two more must follow in the text: so many after the second."""
+
+LINE: Final = re.compile(rf"^[^\n]{{{len('a 1 1 1 s')},}}+$", re.MULTILINE)
+"""Any line that is not too short to start a benchmark; blank lines are passed over quickly."""
 
 VALUE: Final = re.compile(NUMBER)
 
@@ -21,41 +24,31 @@ VALUE: Final = re.compile(NUMBER)
 def parse(source: Source, _average: str | None) -> Benchmarks:
     """Mean, with the standard deviation on both sides. The name is ``TEST CASE: BENCHMARK``."""
     benchmarks: Benchmarks = {}
-    start = source.text.find(RULE)
-    if start < 0:
-        return benchmarks
-    lines = list(source.lines(start))
-    title, index = "", 0
-    while index < len(lines):
-        if lines[index] == RULE and (end := _closing(lines, index)):
-            title, index = " ".join(filter(None, map(str.strip, lines[index + 1 : end]))), end + 1
-        elif title and index + WINDOW <= len(lines) and (row := _benchmark(lines, index)):
-            name, mean, deviation = row
-            record(benchmarks, f"{title}: {name}", {"latency": spread(mean, deviation)})
-            index += 3
-        else:
-            index += 1
+    title, position = "", source.text.find(RULE)
+    while position >= 0 and (match := LINE.search(source.text, position)) is not None:
+        position = match.end()
+        if match[0] == RULE:
+            lines = list(islice(source.lines(position + 1), 1 + TITLE_LINES))
+            if RULE in lines and (count := lines.index(RULE)):
+                title = " ".join(filter(None, map(str.strip, lines[:count])))
+                position += sum(len(line) + 1 for line in lines[: count + 1])
+        elif title and (first := _first(match[0])):
+            end = source.text.find("\n", position + 1)
+            mean = _durations(source.text[position + 1 : end]) if end >= 0 else None
+            lines = list(islice(source.lines(end + 1), FOLLOWING)) if mean else []
+            if mean and len(lines) == FOLLOWING and (deviation := _durations(lines[0])):
+                name = " ".join(filter(None, (first, mean[0], deviation[0])))
+                record(benchmarks, f"{title}: {name}", {"latency": spread(mean[1], deviation[1])})
+                position = end + 1 + len(lines[0])
     return benchmarks
 
 
-def _closing(lines: list[str], opening: int) -> int | None:
-    """Where the header that opens at ``opening`` ends: a rule after one to three lines of title."""
-    for index in range(opening + 2, min(opening + 2 + TITLE_LINES, len(lines))):
-        if lines[index] == RULE:
-            return index
+def _first(line: str) -> str | None:
+    """The name in the first line of a benchmark: name, samples, iterations, estimated time and its unit."""
+    words = line.rsplit(maxsplit=4)
+    if len(words) == 5 and words[4] in NANOSECONDS and words[1].isdecimal() and words[2].isdecimal() and VALUE.fullmatch(words[3]):
+        return words[0].strip()
     return None
-
-
-def _benchmark(lines: list[str], index: int) -> tuple[str, float, float] | None:
-    """Name, mean and standard deviation of the benchmark that starts at line ``index``."""
-    words = lines[index].rsplit(maxsplit=4)
-    if len(words) != 5 or words[4] not in NANOSECONDS or not (words[1].isdecimal() and words[2].isdecimal() and VALUE.fullmatch(words[3])):
-        return None
-    mean, deviation = map(_durations, islice(lines, index + 1, index + 3))
-    if mean is None or deviation is None:
-        return None
-    name = " ".join(filter(None, (words[0].strip(), mean[0], deviation[0])))
-    return name, mean[1], deviation[1]
 
 
 def _durations(line: str) -> tuple[str, float] | None:

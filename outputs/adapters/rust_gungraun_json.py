@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 
 from .gungraun import KEYS
@@ -13,10 +14,14 @@ from .results import Benchmarks, Measures, Metric, Refused, record
 from .source import Source, convert, read
 
 VERSION: Final = "6"
-SIGNS: Final = ('"baselines"', '"module_path"')
-"""A key near the start of every summary, and the key without which nothing is one."""
+NEEDED: Final = ('"module_path"', '"version"')
+"""Keys without which nothing is a summary."""
 
-BRACE: Final = re.compile(r"^([ \t]*+)([{}])([^\n]*+)$", re.MULTILINE)
+SIGNS: Final = ('"baselines"', '"module_path"')
+"""Keys, one of them near the start, that a summary cut short still shows."""
+
+BRACE: Final = re.compile(r'^([ \t]*+)(?:(\{)(?=[ \t]*+\n[ \t]*+")|(\})[ \t]*+$|(\{[^\n]*\})[ \t]*+$)', re.MULTILINE)
+"""A line that opens a pretty-printed object, one that closes it, or a whole object."""
 
 
 class Total(Struct):
@@ -73,38 +78,35 @@ def _documents(text: str) -> Iterator[dict[str, Any]]:
     """
     opened: re.Match[str] | None = None
     for match in BRACE.finditer(text):
-        indent, brace, rest = match.groups()
-        whole = brace + rest.rstrip(" \t")
-        if whole == "{":
+        indent, opening, closing, whole = match.groups()
+        if opening:
             if opened is None or len(indent) <= len(opened[1]):
                 opened = match
-        elif whole == "}":
+        elif closing:
             if opened is not None and indent == opened[1]:
                 yield from _summary(text[opened.start() : match.end()])
                 opened = None
-        elif brace == "{":
-            found = list(_summary(whole))
-            if not found and match.end() == len(text) and _cut(whole):
-                opened = match
-            elif found:
-                opened = None
+        elif found := list(_summary(whole)):
+            opened = None
             yield from found
-    if opened is not None and any(sign in text[opened.start() :] for sign in SIGNS):
+    start = opened.start() if opened is not None else text.rfind("\n", 0, len(text.rstrip())) + 1
+    if any(sign in text[start:] for sign in SIGNS) and _cut(text[start:]):
         raise Refused("truncated", "it looks truncated: the text ends inside a summary", max(0, len(text) - 100))
 
 
 def _summary(text: str) -> Iterator[dict[str, Any]]:
     """The summary in ``text``, if it is one."""
-    if SIGNS[1] in text:
+    if all(key in text for key in NEEDED):
         try:
-            value = read(text).value
-        except Refused:
+            value = msgspec.json.decode(text)
+        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
             return
         if value.get("version") == VERSION and "module_path" in value:
             yield value
 
 
 def _cut(text: str) -> bool:
+    """Whether ``text`` is the start of a JSON document."""
     try:
         read(text)
     except Refused as refused:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
-from typing import Final, NamedTuple
+from typing import Final
 
 from .sample import deviation, mean
 
@@ -18,7 +19,8 @@ SEGMENT: Final = 3
 """The least number of values in a segment."""
 
 
-class ChangePoint(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ChangePoint:
     """``index``: of the first value on the new level. ``p_value``: of Welch's test between the segments on both sides."""
 
     index: int
