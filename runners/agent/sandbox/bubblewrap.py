@@ -1,0 +1,57 @@
+"""The default sandbox: namespaces by bubblewrap, as root and as an ordinary user, without a network unless the job has one."""
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+from runners.agent.sandbox.plan import Launch, Plan
+
+TOOLS = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
+"""Environment of the tools that set a sandbox up: nothing of the runner's own, nothing of the job's."""
+
+# What root keeps inside: enough to own files and switch users, as in a container. All of it counts in the sandbox's user namespace only.
+_CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT")
+
+
+@dataclass(frozen=True, slots=True)
+class Bubblewrap:
+    program: str
+    name: str = "bubblewrap"
+    needs_host_path: bool = False
+
+    @classmethod
+    def find(cls) -> "Bubblewrap | None":
+        program = shutil.which("bwrap")
+        return cls(program) if program else None
+
+    def problem(self) -> str | None:
+        """Why it does not work here, or None: namespaces may be forbidden though the program is there."""
+        try:
+            probe = subprocess.run(
+                [self.program, "--unshare-all", "--unshare-user", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "true"],
+                env=TOOLS, stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False,
+            )  # fmt: skip
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+        return None if probe.returncode == 0 else probe.stderr.decode(errors="replace").strip() or f"exit code {probe.returncode}"
+
+    def launch(self, plan: Plan) -> Launch:
+        options = [
+            "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
+            "--die-with-parent", "--new-session", "--hostname", "bench",
+            "--uid", str(plan.identity.uid), "--gid", str(plan.identity.gid),
+            "--bind", str(plan.root), "/", "--proc", "/proc", "--dev", "/dev", "--chdir", plan.workdir,
+            "--cap-drop", "ALL", "--clearenv",
+        ]  # fmt: skip
+        if not plan.network:
+            options.append("--unshare-net")
+        if plan.identity.uid == 0:
+            for capability in _CAPABILITIES:
+                options += ["--cap-add", f"CAP_{capability}"]
+        for key, value in plan.env.items():
+            options += ["--setenv", key, value]
+        secret = "".join(f"{option}\0" for option in options).encode("utf-8", "surrogateescape")
+        return Launch((self.program, "--args", "{args}", "--info-fd", "{info}", "--"), plan.argv, TOOLS, args=secret)
+
+    def sweep(self) -> None:
+        """Nothing to do: its processes die with their parent, its mounts with them."""

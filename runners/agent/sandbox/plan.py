@@ -1,0 +1,59 @@
+"""One run of a benchmark, ready to be started by any of the sandboxes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from runners.agent.users import Identity
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`root` is a path that is valid in the launcher's mount namespace; `folder` is the run's private folder on the host."""
+
+    run: str
+    folder: Path
+    root: Path
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    workdir: str
+    identity: Identity
+    network: bool
+    memory: int | None = None
+    disk: int | None = None
+    cpus: tuple[int, ...] | None = None
+    pids: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How to start it: `tool` with its own arguments, then `argv`, which is the benchmark's and passed on untouched.
+
+    In `tool`, `{args}` stands for the number of a descriptor with the content `args` (never visible in `ps`), `{info}` for one on which
+    the tool tells the process id of the sandbox's first process, as bubblewrap's `--info-fd` does.
+    """
+
+    tool: tuple[str, ...]
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    args: bytes = b""
+    pid_file: Path | None = None
+    """Where the tool writes that process id, if it writes a file instead."""
+    workdir: str = "."
+    """Where the launcher goes before it starts `argv`."""
+
+
+class Sandbox(Protocol):
+    """A way to run a plan. `needs_host_path`: the root must be visible to the host's processes, so it cannot be an overlay."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def needs_host_path(self) -> bool: ...
+
+    def launch(self, plan: Plan) -> Launch: ...
+
+    def sweep(self) -> None:
+        """Removes what a killed predecessor left."""
