@@ -68,16 +68,16 @@ def backup(*, path: Path, now: datetime) -> Summary:
     """Write ``path`` (mode 0600: it holds password hashes and perhaps the secret key). Raises `BackupError`."""
     summary = Summary(str(path))
     try:
-        with _new_file(path) as file, zstandard.ZstdCompressor(threads=1).stream_writer(file, closefd=False) as packed:
-            with tarfile.open(fileobj=packed, mode="w|", format=tarfile.PAX_FORMAT) as archive, rows.snapshot():
-                _add(archive, "manifest.json", _manifest(now))
-                if key := _secret_key():
-                    _add(archive, "secret_key", key)
+        with _new_archive(path) as archive:
+            _add(archive, "manifest.json", _manifest(now))
+            if key := _secret_key():
+                _add(archive, "secret_key", key)
+            with rows.snapshot():
                 for model in rows.tables():
-                    summary.tables[model._meta.label_lower] = _add_lines(
-                        archive, f"database/{model._meta.label_lower}.jsonl", rows.dump(model)
-                    )
-                _add_objects(archive, get_storage(), summary)
+                    label = model._meta.label_lower
+                    summary.tables[label] = _add_lines(archive, f"database/{label}.jsonl", rows.dump(model))
+            _add_objects(archive, get_storage(), summary)
+            _add(archive, "end.json", msgspec.json.encode({"objects": summary.objects}))
     except OSError as error:
         raise BackupError(f"{path}: {error.strerror or error}") from error
     summary.file_bytes = path.stat().st_size
