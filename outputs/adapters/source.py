@@ -17,7 +17,8 @@ T = TypeVar("T")
 ESCAPES: Final = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+[@-~]|\][^\x07\x1b]*+(?:\x07|\x1b\\)|[ -/]++[0-~]|[0-Z\\^-~])")
 """Terminal control sequences (ECMA-48): CSI, OSC, charset choice and single shifts. Possessive, therefore linear."""
 
-LITERALS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
+UNFINISHED: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity", ".", "e+", "e-", "E+", "E-")
+"""What a text may end inside of, beside strings: a literal, or a number just before its fraction or exponent."""
 
 
 class Document(NamedTuple):
@@ -143,7 +144,7 @@ def _refusal(text: str, error: json.JSONDecodeError) -> Refused:
         error.msg.startswith("Unterminated string")
         or (error.msg.startswith("Invalid \\") and len(text) - error.pos <= 6)
         or not rest
-        or any(literal.startswith(rest) for literal in LITERALS)
+        or any(token.startswith(rest) for token in UNFINISHED)
     )
     if cut:
         return Refused("truncated", "it looks truncated: the text ends inside a JSON document", max(0, len(text) - 100))
