@@ -10,7 +10,7 @@ from typing import Any
 
 access = logging.getLogger("bencher.access")
 
-SECRET = re.compile(r"(bencher_[a-z]+_)[0-9A-Za-z]{30}|(?i:(bearer|basic)\s+)[\w.~+/=-]+|eyJ[\w-]+\.[\w-]+\.[\w-]+")
+SECRET = re.compile(r"(bencher_[a-z]+_)[0-9A-Za-z]{30}|((?i:bearer|basic)\s+)[\w.~+/=-]{8,}|eyJ[\w-]+\.[\w-]+\.[\w-]+")
 MAIL = "bencher.mail"
 """The one logger that may hold a secret: the confirmation token of a mail that goes to the log for want of a mail server."""
 
