@@ -6,6 +6,7 @@ class OutputsConfig(AppConfig):
 
     def ready(self) -> None:
         from bencher.core import hooks
+        from outputs import admin_registry, tasks_registry  # noqa: F401  (they register themselves)
         from outputs.selectors import usage
         from outputs.services import dimensions
 

@@ -32,7 +32,7 @@ class Span:
 def read_range(header: str | None, size: int) -> Span | None:
     """The part of a content of ``size`` bytes that Range asks for, clipped to its end; None = all of it.
 
-    Other units, several ranges and malformed ones are ignored, as RFC 9110 allows. Raises `Unsatisfiable`.
+    Other units, several ranges and what is no range are ignored, as RFC 9110 allows. Raises `Unsatisfiable`.
     """
     found = _ONE_RANGE.fullmatch(header.strip()) if header else None
     if found is None or found[1] == found[2] == "":
@@ -43,9 +43,7 @@ def read_range(header: str | None, size: int) -> Span | None:
         return _suffix(int(found[2]), size)
     first = int(found[1])
     last = int(found[2]) if found[2] else size - 1
-    if found[2] and last < first:
-        return None
-    if first >= size:
+    if first >= size or last < first:
         raise Unsatisfiable
     return Span(first, min(last, size - 1))
 

@@ -1,4 +1,4 @@
-"""Reads of the registry: tags, referrers, and what a tag names."""
+"""Reads of the registry: tags, referrers, what a tag names, what a repository holds."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Aggregate, BigIntegerField, Count, Max, Model, OuterRef, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
+
 from bencher.projects.models import Project
-from outputs.models import Manifest, Tag
+from outputs.models import Blob, Manifest, ManifestReference, Repository, Tag
 from outputs.registry.digest import Digest
 from outputs.registry.manifests import is_tag
 
@@ -40,3 +43,28 @@ def list_referrers(*, project: Project, subject: Digest, artifact_type: str | No
         if manifest.annotations:
             descriptor["annotations"] = manifest.annotations
         yield descriptor
+
+
+def repositories() -> QuerySet[Repository]:
+    """Projects as repositories, with ``tag_count``, ``manifest_count``, ``stored`` (bytes of blobs and manifests) and ``last_pull``."""
+    return Repository.objects.filter(deleted=None).annotate(
+        tag_count=_of_project(Tag, Count("id")),
+        manifest_count=_of_project(Manifest, Count("id")),
+        stored=_of_project(Blob, Sum("size")) + _of_project(Manifest, Sum("size")),
+        last_pull=Subquery(
+            Manifest.objects.filter(project=OuterRef("pk")).order_by().values("project").annotate(found=Max("last_pulled")).values("found")
+        ),
+    )
+
+
+def manifests() -> QuerySet[Manifest]:
+    """Manifests with ``image_size``: bytes of the blobs that each needs."""
+    needed = ManifestReference.objects.filter(manifest=OuterRef(OuterRef("pk"))).values("digest")
+    blobs = Blob.objects.filter(project=OuterRef("project"), digest__in=needed).order_by().values("project")
+    return Manifest.objects.annotate(image_size=Coalesce(Subquery(blobs.annotate(found=Sum("size")).values("found")), 0))
+
+
+def _of_project(model: type[Model], number: Aggregate) -> Coalesce:
+    """A number about all rows of the project, 0 without any."""
+    rows = model._default_manager.filter(project=OuterRef("pk")).order_by().values("project").annotate(found=number)
+    return Coalesce(Subquery(rows.values("found"), output_field=BigIntegerField()), 0)

@@ -8,6 +8,7 @@ from functools import partial
 from outputs.models import Upload
 from outputs.registry.digest import Digest
 from outputs.registry.errors import BlobUploadInvalid, DigestInvalid, RegistryError
+from outputs.registry.housekeeping import sweeper
 from outputs.registry.http import Response
 from outputs.registry.ranges import InvalidChunk, Span, chunk_range
 from outputs.registry.routes import Call
@@ -25,6 +26,7 @@ async def start(call: Call) -> Response:
     upload = await with_storage(_mount_or_start, call)
     if upload is None:
         return _created(call, as_digest(call.request.parameter("mount") or ""))
+    sweeper.poke(call.now)
     return Response(202, {"Location": _place(call, upload), **session_headers(upload)})
 
 
