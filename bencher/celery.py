@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import time
-from importlib.util import find_spec
 from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "bencher.settings")
@@ -72,7 +71,9 @@ app.conf.update(
     timezone="UTC",
     enable_utc=True,
 )
+app.set_default()  # in every thread, not only in the one that imports this
 app.autodiscover_tasks()
+app.autodiscover_tasks(related_name="tasks_registry")
 
 
 def every(task: str, seconds: float) -> dict[str, Any]:
@@ -81,9 +82,9 @@ def every(task: str, seconds: float) -> dict[str, Any]:
 
 
 app.conf.beat_schedule = {
+    "sweep": every("jobs.sweep", settings.BENCHER_SWEEP_INTERVAL),
     "canary": every("bencher.canary", 10),
-    **({"sweep": every("jobs.sweep", settings.BENCHER_SWEEP_INTERVAL)} if find_spec("jobs.tasks") else {}),
-    **({"garbage": every("outputs.collect_garbage", 3600)} if find_spec("outputs.tasks") else {}),
+    "garbage": every("outputs.collect_garbage", 3600),
 }
 
 

@@ -12,9 +12,12 @@ import os
 import threading
 import time
 import warnings
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from bencher.core import clock
+from jobs.recovery import recover
+from outputs.parsing import parsers
 
 logger = logging.getLogger(__name__)
 CONCURRENCY = 4
@@ -62,8 +65,7 @@ class Background:
         from bencher.celery import app
 
         warnings.filterwarnings("ignore", category=SecurityWarning)  # about root: this is no worker of its own, and takes no pickles
-        app.set_default()
-        parsers_start()
+        parsers.start()
         self._worker = app.Worker(
             pool="threads",
             concurrency=CONCURRENCY,
@@ -95,7 +97,7 @@ class Background:
             self.stop_soon()
         beat, worker = self._stops
         worker.join(max(0.0, self._stopping_since + 5 - time.monotonic()))
-        parsers_stop()
+        parsers.stop()
         worker.join(1)
         beat.join(1)
 
@@ -112,25 +114,6 @@ def cut_short() -> None:
     os._exit(0)
 
 
-def parsers_start() -> None:
-    if find_spec("outputs.parsing"):
-        from outputs.parsing import parsers
-
-        parsers.start()
-
-
-def parsers_stop() -> None:
-    if find_spec("outputs.parsing"):
-        from outputs.parsing import parsers
-
-        parsers.stop()
-
-
-def recover() -> None:
+def recover_jobs() -> None:
     """Decide what a crash left, before the port opens (recovery.md section 1)."""
-    if find_spec("jobs.recovery"):
-        from jobs.recovery import recover as recover_jobs
-
-        from bencher.core.clock import now
-
-        recover_jobs(now=now())
+    recover(now=clock.now())

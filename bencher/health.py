@@ -15,14 +15,19 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection, connections
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
 
+from bencher.metrics import QueueCollector
 from bencher.models import Pulse
 
+QUEUE = CollectorRegistry()
+QUEUE.register(QueueCollector())
 logger = logging.getLogger(__name__)
 CACHED = 1.0
 """Seconds for which a result is given again."""
 CANARY_SILENT = 60.0
 """Seconds without a canary after which the beat or the worker counts as lost."""
+STARTED = time.monotonic()
 TIMEOUT = 5.0
 """Seconds for all checks together."""
 
@@ -56,8 +61,9 @@ def check_broker() -> None:
 
 def check_canary() -> None:
     age = Pulse.age("canary")
-    if age is None or age > CANARY_SILENT:
-        raise RuntimeError("no canary" if age is None else f"last canary {age:.0f} s ago")
+    silent = time.monotonic() - STARTED if age is None else age
+    if silent > CANARY_SILENT:
+        raise RuntimeError("no sign of life" if age is None else f"last sign of life {age:.0f} s ago")
 
 
 NEEDED = {"database": check_database, "migrations": check_migrations, "storage": check_storage}
@@ -68,15 +74,16 @@ class Readiness:
     """Runs the checks in a thread of their own, at most once a second."""
 
     def __init__(self) -> None:
-        self._thread = ThreadPoolExecutor(1, "health")
+        self.thread = ThreadPoolExecutor(1, "health")
         self._running: asyncio.Future[tuple[bool, dict[str, Any]]] | None = None
         self._ended = 0.0
         self._migrated = False
+        self._known: dict[str, str] = {}
 
     async def result(self) -> tuple[bool, dict[str, Any]]:
         """``(ready, report)``."""
         if self._running is None or (self._running.done() and time.monotonic() - self._ended > CACHED):
-            self._running = asyncio.get_running_loop().run_in_executor(self._thread, self._check)
+            self._running = asyncio.get_running_loop().run_in_executor(self.thread, self._check)
         try:
             return await asyncio.wait_for(asyncio.shield(self._running), TIMEOUT)
         except TimeoutError:
@@ -88,6 +95,7 @@ class Readiness:
         finally:
             connections.close_all()
             self._ended = time.monotonic()
+        self._tell(faults)
         ready = not faults.keys() & NEEDED.keys()
         self._migrated = self._migrated or "migrations" not in faults
         status = "ok" if not faults else "degraded" if ready else "unavailable"
@@ -99,9 +107,16 @@ class Readiness:
         try:
             check()
         except Exception as error:
-            logger.warning("health: %s: %s", name, error)
             return str(error) if name in ("migrations", "beat") else type(error).__name__
         return None
+
+    def _tell(self, faults: dict[str, str]) -> None:
+        """A line in the log when something changes, not at every question."""
+        for name in sorted(faults.keys() - self._known.keys()):
+            logger.warning("%s: %s", name, faults[name])
+        for name in sorted(self._known.keys() - faults.keys()):
+            logger.info("%s: well again", name)
+        self._known = faults
 
 
 class HealthApplication:
@@ -126,6 +141,12 @@ class HealthApplication:
         if path == "/readyz":
             ready, report = await self._readiness.result()
             return 200 if ready else 503, "application/json", json.dumps(report).encode()
-        from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+        body = await asyncio.get_running_loop().run_in_executor(self._readiness.thread, metrics_text)
+        return 200, CONTENT_TYPE_LATEST, body
 
-        return 200, CONTENT_TYPE_LATEST, generate_latest()
+
+def metrics_text() -> bytes:
+    try:
+        return generate_latest(REGISTRY) + generate_latest(QUEUE)
+    finally:
+        connections.close_all()

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 from channels.routing import ProtocolTypeRouter, URLRouter
@@ -22,9 +21,13 @@ from django.urls import re_path
 from bencher.api_handler import ApiHandler
 from bencher.core.logs import AccessLog
 from bencher.health import HealthApplication
+from bencher.metrics import Measured
 from bencher.serving.admission import Slots, WholeBody, target_of
 from bencher.serving.limits import Limits, in_registry
 from bencher.serving.refusals import refusal
+from jobs.dispatch import ChannelDispatch
+from outputs.registry.asgi import registry_application
+from runners.consumers import RunnerConsumer
 
 SLOTS = 16
 """Requests for pages that are answered at once; each has a thread and a database connection of its own."""
@@ -48,11 +51,7 @@ class Site:
         self.health = HealthApplication()
         self.api = WholeBody(ApiHandler(), limits)
         self.pages = WholeBody(Slots(ASGIHandler(), SLOTS), limits)
-        self.registry: Any = self.pages
-        if find_spec("outputs.registry.asgi"):
-            from outputs.registry.asgi import registry_application
-
-            self.registry = registry_application
+        self.registry = registry_application
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         path: str = scope["path"]
@@ -69,15 +68,9 @@ class Site:
 
 
 def channels() -> list[Any]:
-    routes = [re_path(r"", no_channel)]
-    if find_spec("runners.consumers"):
-        from jobs.dispatch import ChannelDispatch
-        from runners.consumers import RunnerConsumer
-
-        consumer = RunnerConsumer.as_asgi(open_dispatch=ChannelDispatch)
-        routes.insert(0, re_path(r"^/*v0/+runners/+(?P<runner>[^/]+)/+channel/*$", consumer))
-    return routes
+    consumer = RunnerConsumer.as_asgi(open_dispatch=ChannelDispatch)  # runners know no jobs: they meet here
+    return [re_path(r"^/*v0/+runners/+(?P<runner>[^/]+)/+channel/*$", consumer), re_path(r"", no_channel)]
 
 
 def site() -> AccessLog:
-    return AccessLog(ProtocolTypeRouter({"http": Site(configured_limits()), "websocket": URLRouter(channels())}))
+    return AccessLog(Measured(ProtocolTypeRouter({"http": Site(configured_limits()), "websocket": URLRouter(channels())})))

@@ -10,9 +10,10 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connections
 
-from bencher.embedded import parsers_start, parsers_stop, recover
+from bencher.embedded import recover_jobs
 from bencher.management.running import DEFAULT, announce, ignore_signals, parse_address
 from bencher.serving.workers import Workers
+from outputs.parsing import parsers
 
 logger = logging.getLogger(__name__)
 
@@ -39,18 +40,18 @@ class Command(BaseCommand):
         if options["workers"] > 1:
             sys.exit(self._several(host, port, options))
         try:
-            recover()
+            recover_jobs()
         except DatabaseError as error:
             logger.error("no recovery, the database cannot be reached; the sweeper will do it: %s", type(error).__name__)
         connections.close_all()
-        parsers_start()
+        parsers.start()
         try:
             serve(options["server"], host, port)
         except OSError as error:
             raise CommandError(str(error)) from None
         finally:
             ignore_signals()
-            parsers_stop()
+            parsers.stop()
 
     def _several(self, host: str, port: int, options: dict[str, Any]) -> int:
         if not settings.REDIS_URL:

@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
-from bencher.embedded import AlreadyRunning, Background, DataLock, recover
+from bencher.embedded import AlreadyRunning, Background, DataLock, recover_jobs
 from bencher.management.running import DEFAULT, announce, ignore_signals, parse_address
 
 
@@ -30,15 +30,15 @@ class Command(BaseCommand):
         except AlreadyRunning as error:
             raise CommandError(str(error)) from None
         call_command("migrate", interactive=False, verbosity=0)
-        recover()
+        recover_jobs()
         connections.close_all()
-        background = Background()
-        background.start()
 
         from bencher.routing import configured_limits, site
         from bencher.server import Server
 
+        background = Background()
         server = Server(site(), host=host, port=port, limits=configured_limits(), ready=announce, stopping=background.stop_soon)
+        background.start()
         try:
             server.run()
         except OSError as error:
