@@ -13,7 +13,7 @@ from typing import Any
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "bencher.settings")
 
 from celery import Celery, Task
-from celery.signals import worker_process_init
+from celery.signals import setup_logging, worker_process_init
 from django.conf import settings
 from kombu.exceptions import OperationalError
 
@@ -95,6 +95,11 @@ def canary() -> None:
     from bencher.models import Pulse
 
     Pulse.beat("canary", now=now())
+
+
+@setup_logging.connect
+def keep_logging(**_: Any) -> None:
+    """Whoever listens here keeps Celery from setting the root logger's level: in the embedded server that silenced the web server's log, and its mails."""
 
 
 @worker_process_init.connect
