@@ -125,10 +125,10 @@ class Bench:
         if self.sandbox.needs_host_path:
             env = dict(command.env)
             with Rooted.at(view.root, max_symlinks=self.settings.symlinks) as root:
-                argv = (programs.host_path(root, program), *argv[1:])
+                argv = (programs.host_program(root, program), *argv[1:])
                 workdir = _host_folder(root, workdir)
         return Plan(
-            run=order.run, folder=view.folder, root=view.root, argv=argv, env=env, workdir=workdir, identity=identity,
+            run=order.run, folder=view.folder, root=view.root, launcher_uid=view.uid, argv=argv, env=env, workdir=workdir, identity=identity,
             network=hardware.network, memory=hardware.memory, disk=hardware.disk, cpus=cpus, pids=self.settings.pids,
         )  # fmt: skip
 

@@ -43,7 +43,18 @@ def find(root: Rooted, program: str, env: Mapping[str, str], workdir: str) -> st
 
 def host_path(root: Rooted, path: str) -> str:
     """Where a path inside the root really is on this machine, links resolved inside the root."""
-    descriptor = root.open(path, os.O_PATH)
+    return _name(root.open(path, os.O_PATH))
+
+
+def host_program(root: Rooted, path: str) -> str:
+    """The same for a program, under its own name if it can have it: many programs look at the name that they are called by."""
+    real = host_path(root, path)
+    with root.parent(path) as (directory, name):
+        called = f"{_name(os.dup(directory))}/{name}"
+    return called if os.path.realpath(called) == real else real
+
+
+def _name(descriptor: int) -> str:
     try:
         return os.readlink(f"/proc/self/fd/{descriptor}")
     finally:

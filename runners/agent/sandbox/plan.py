@@ -20,6 +20,8 @@ class Plan:
     workdir: str
     identity: Identity
     network: bool
+    launcher_uid: int = 0
+    """Who the launcher is in its own user namespace."""
     memory: int | None = None
     disk: int | None = None
     cpus: tuple[int, ...] | None = None

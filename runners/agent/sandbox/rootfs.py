@@ -25,6 +25,11 @@ class View:
     prelude: tuple[str, ...]
     overlay: str
 
+    @property
+    def uid(self) -> int:
+        """Who the launcher is in there."""
+        return 0 if self.prelude else os.geteuid()
+
     def open(self, pid: int) -> Rooted:
         """The root as the launcher `pid` sees it; stays readable after every process in it is gone."""
         return Rooted.at(f"/proc/{pid}/root{self.root}" if self.overlay else self.root)

@@ -59,7 +59,6 @@ class Runc:
             "--root",
             str(self.state),
             "run",
-            "--no-pivot",
             "--bundle",
             str(plan.folder),
             "--pid-file",
@@ -87,17 +86,17 @@ class Runc:
 def config(plan: Plan, *, rootless: bool) -> dict[str, Any]:
     """The bundle's `config.json` (OCI runtime spec 1.0.2)."""
     capabilities = _CAPABILITIES if plan.identity.uid == 0 else []
-    namespaces = ["pid", "ipc", "uts", "mount", "cgroup", *([] if plan.network else ["network"]), *(["user"] if rootless else [])]
+    namespaces = ["pid", "ipc", "uts", "mount", "cgroup", "user", *([] if plan.network else ["network"])]
     linux: dict[str, Any] = {
         "namespaces": [{"type": kind} for kind in namespaces],
+        # one user: all files of the image are this user's, inside and outside
+        "uidMappings": [{"containerID": plan.identity.uid, "hostID": plan.launcher_uid, "size": 1}],
+        "gidMappings": [{"containerID": plan.identity.gid, "hostID": 0 if plan.launcher_uid == 0 else os.getegid(), "size": 1}],
         "maskedPaths": _MASKED,
         "readonlyPaths": _READ_ONLY,
         "seccomp": FILTER,
         "resources": {"devices": [{"allow": False, "access": "rwm"}]} if not rootless else {},
     }
-    if rootless:
-        linux["uidMappings"] = [{"containerID": plan.identity.uid, "hostID": os.geteuid(), "size": 1}]
-        linux["gidMappings"] = [{"containerID": plan.identity.gid, "hostID": os.getegid(), "size": 1}]
     return {
         "ociVersion": "1.0.2",
         "hostname": "bench",
@@ -111,20 +110,20 @@ def config(plan: Plan, *, rootless: bool) -> dict[str, Any]:
             "noNewPrivileges": True,
             "capabilities": dict.fromkeys(("bounding", "effective", "permitted"), capabilities),
         },
-        "mounts": _mounts(plan, rootless=rootless),
+        "mounts": _mounts(plan),
         "linux": linux,
     }
 
 
-def _mounts(plan: Plan, *, rootless: bool) -> list[dict[str, Any]]:
+def _mounts(plan: Plan) -> list[dict[str, Any]]:
     pts = ["nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620"]
     mounts = [
         {"destination": "/proc", "type": "proc", "source": "proc", "options": ["nosuid", "noexec", "nodev"]},
         {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "strictatime", "mode=755", "size=65536k"]},
-        {"destination": "/dev/pts", "type": "devpts", "source": "devpts", "options": pts if rootless else [*pts, "gid=5"]},
+        {"destination": "/dev/pts", "type": "devpts", "source": "devpts", "options": pts},
         {"destination": "/dev/shm", "type": "tmpfs", "source": "shm", "options": ["nosuid", "noexec", "nodev", "mode=1777"]},  # noqa: S108
         {"destination": "/dev/mqueue", "type": "mqueue", "source": "mqueue", "options": ["nosuid", "noexec", "nodev"]},
     ]
-    if not rootless and not plan.network:
+    if not plan.network:  # a network namespace of its own is what /sys can be mounted for
         mounts.append({"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["nosuid", "noexec", "nodev", "ro"]})
     return mounts

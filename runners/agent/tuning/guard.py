@@ -78,6 +78,9 @@ def tuned(tuning: Tuning, say: Say, root: Path = Path("/")) -> Iterator[cpus.Lay
 
     One tuner at a time: whoever does not get the lock runs untuned, and says so.
     """
+    if os.geteuid() != 0 and tuning.anything:
+        say("not root: the machine is not tuned")
+        tuning = Tuning.off()
     with _lock(root / LOCK) as locked:
         if not locked:
             say("another runner is tuning this machine: nothing is tuned by this one")
