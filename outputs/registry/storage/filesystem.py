@@ -96,6 +96,7 @@ class FilesystemStorage(Storage):
             except OSError:
                 shutil.copyfile(origin, temporary)
                 _sync(temporary)
+            os.utime(temporary)  # the age by which the garbage collection judges what no row covers
             _rename(temporary, path)
 
     def open_read(self, key: str, start: int = 0, end: int | None = None) -> Reader:
@@ -201,6 +202,7 @@ class _FileAppender(Appender):
 
     def finish(self) -> None:
         with _faults(self._path.name):
+            os.utime(self._descriptor)
             os.fsync(self._descriptor)
             _rename(self._path, self._target)
         self._close()

@@ -10,7 +10,6 @@ from django.core.exceptions import ImproperlyConfigured
 from outputs.registry.storage.base import Storage
 from outputs.registry.storage.filesystem import FilesystemStorage
 from outputs.registry.storage.memory import MemoryStorage
-from outputs.registry.storage.s3 import S3Storage
 
 
 def get_storage() -> Storage:
@@ -32,6 +31,8 @@ def open_storage(url: str) -> Storage:
         options = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         if unknown := sorted(options.keys() - {"endpoint_url", "region"}):
             raise ImproperlyConfigured(f"STORAGE_URL: unknown option {unknown[0]!r}; there are endpoint_url and region")
+        from outputs.registry.storage.s3 import S3Storage  # its client is large: only where it is used
+
         return S3Storage(parts.netloc, unquote(parts.path), **options)
     if parts.scheme == "memory":
         return MemoryStorage()
