@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any, Final
 
@@ -88,13 +89,21 @@ class Parsers:
     def __init__(self, workers: int = 2, memory: int = MEMORY) -> None:
         self._workers, self._memory = workers, memory
         self._reset()
-        os.register_at_fork(after_in_child=self._reset)  # a forked worker makes its own pool: the threads of this one stay behind
+        os.register_at_fork(after_in_child=self._forked)
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
         self._live: set[Future[Any]] = set()
         self._pool: ProcessPool | None = None
         self._stopped = False
+
+    def _forked(self) -> None:
+        """A forked process makes its own pool: this one's threads stay behind, and its children are not ours to end or to wait for."""
+        self._reset()
+        server: Any = forkserver._forkserver
+        if server._forkserver_alive_fd is not None:
+            os.close(server._forkserver_alive_fd)
+        server._forkserver_address = server._forkserver_alive_fd = server._forkserver_pid = None
 
     def start(self) -> None:
         """Start the children, also after ``stop``; nothing happens when they run. Takes 0.1 s, a broken pool's replacement 20 ms."""
