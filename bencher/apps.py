@@ -6,4 +6,4 @@ class BencherConfig(AppConfig):
     label = "bencher"
 
     def ready(self) -> None:
-        from bencher import celery  # noqa: F401  (tasks of the apps bind to this Celery application in every process)
+        from bencher import celery, checks  # noqa: F401  (tasks of the apps bind to this Celery application in every process; checks register)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from django.conf import settings
 
 from bencher import statistics
+from bencher.backups.archive import backup
 from bencher.configuration import configuration
 from bencher.core.api import Endpoint, Reply, ts
+from bencher.core.errors import Invalid
 from bencher.core.newtypes import Moment
 from bencher.core.schema import documented
 from bencher.openapi import document
@@ -27,7 +29,7 @@ class JsonConsole(msgspec.Struct):
 
 class JsonBackup(msgspec.Struct):
     compress: bool | None = None
-    data_store: str | None = None
+    data_store: Literal["aws_s3"] | None = None
     remove: bool | None = None
 
 
@@ -101,8 +103,9 @@ class Backup(ApiView):
     @documented(body=JsonBackup, returns=JsonBackupCreated, status=201)
     def post(self, request: Any) -> Reply:
         """Back the server up into its data folder."""
-        self.body(JsonBackup)
-        from bencher.backup import back_up
-
-        back_up(settings.BENCHER_DATA_DIR / "backups" / f"{self.now:%Y%m%dT%H%M%SZ}.tar.gz", now=self.now)
+        if self.body(JsonBackup).data_store is not None:
+            raise Invalid("data_store: backups are kept in the server's data folder; copy them from there")
+        folder = settings.BENCHER_DATA_DIR / "backups"
+        folder.mkdir(parents=True, exist_ok=True)
+        backup(path=folder / f"bencher-{self.now:%Y%m%dT%H%M%S.%fZ}.tar.zst", now=self.now)
         return Reply(JsonBackupCreated(ts(self.now)), 201)

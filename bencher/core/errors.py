@@ -43,7 +43,13 @@ class Clash(ServiceError):
 
 
 class TooMany(ServiceError):
+    """More than a rate limit allows; ``retry_after`` in seconds."""
+
     status = 429
+
+    def __init__(self, message: str, *, retry_after: int = 1) -> None:
+        super().__init__(message)
+        self.headers = {"Retry-After": str(retry_after)}
 
 
 class Busy(ServiceError):

@@ -6,9 +6,13 @@ from datetime import datetime
 from typing import ClassVar
 from uuid import UUID
 
+from django.conf import settings
+
 from bencher.core import clock
 from bencher.core.api import Endpoint, path_id, path_uuid
+from bencher.core.client_ip import client_ip
 from bencher.core.errors import Missing, NotAllowed, NotAuthenticated, ServiceError
+from bencher.core.ratelimits import count
 from bencher.projects.authentication import ANONYMOUS, Access, Caller, authenticate
 from bencher.projects.models import Project, User
 from bencher.projects.permissions import Permission, may
@@ -37,6 +41,19 @@ class ApiView(Endpoint):
             self.caller = authenticate(self.request.META.get("HTTP_AUTHORIZATION"), access, now=self.now)
         except (NotAuthenticated, Missing, NotAllowed) as fault:
             raise self.hinted(fault) from None
+        self.limit("requests")
+
+    def limit(self, what: str) -> None:
+        """Count one ``what`` of the caller; TooMany beyond the configured rate (``bencher/core/ratelimits.py``)."""
+        if not settings.BENCHER_RATE_LIMITS:
+            return
+        caller = self.caller
+        if caller.user is not None:
+            count("user", what, caller.user.pk, now=self.now)
+        elif caller.project_key is not None:
+            count("project", what, caller.project_key.project_id, now=self.now)
+        else:
+            count("anonymous", what, client_ip(self.request.META), now=self.now)
 
     def security(self, method: str) -> list[dict[str, list[str]]]:
         access = self.access_of(method)

@@ -6,6 +6,7 @@ from typing import Any
 
 from bencher.core.api import Reply, ts
 from bencher.core.errors import NotAllowed
+from bencher.core.ratelimits import count
 from bencher.core.schema import documented
 from bencher.projects.endpoints import Access, ApiView
 from bencher.projects.requests import JsonAccept, JsonConfirm, JsonLogin, JsonSignup
@@ -21,6 +22,7 @@ class Signup(ApiView):
     def post(self, request: Any) -> Reply:
         """Make a user; a mail to confirm the address is sent."""
         body = self.body(JsonSignup)
+        self.limit("attempts")
         if not body.i_agree:
             raise NotAllowed("i_agree: signing up needs your agreement")
         user = signup.sign_up(name=body.name, email=body.email, slug=body.slug, invite=body.invite, claim=body.claim, now=self.now)
@@ -35,6 +37,8 @@ class Login(ApiView):
     def post(self, request: Any) -> Reply:
         """Mail a confirmation to a user."""
         body = self.body(JsonLogin)
+        self.limit("attempts")
+        count("user", "attempts", body.email, now=self.now)
         return Reply(JsonEmail(signup.log_in(email=body.email, invite=body.invite, now=self.now).email), 202)
 
 
@@ -45,7 +49,9 @@ class Confirm(ApiView):
     @documented(body=JsonConfirm, returns=JsonConfirmed, errors=(401, 403))
     def post(self, request: Any) -> Reply:
         """Exchange the mailed token for a session."""
-        session = signup.confirm(token=self.body(JsonConfirm).token, now=self.now)
+        body = self.body(JsonConfirm)
+        self.limit("attempts")
+        session = signup.confirm(token=body.token, now=self.now)
         return Reply(JsonConfirmed(user_json(session.user), session.token, ts(session.creation), ts(session.expiration)))
 
 

@@ -32,6 +32,7 @@ class Members(OrganizationView):
         """Mail an invitation."""
         body = self.body(JsonNewMember)
         found = self.organization(Permission.CREATE_ROLE)
+        self.limit("invites")
         members.invite(organization=found, email=body.email, name=body.name, role=body.role, by=self.user, now=self.now)
         return Reply(JsonEmail(body.email), 202)
 

@@ -67,6 +67,7 @@ class Organizations(ApiView):
     def post(self, request: Any) -> Reply:
         """Make an organization; the caller leads it."""
         body = self.body(JsonNewOrganization)
+        self.limit("organizations")
         made = organizations.create_organization(name=body.name, slug=body.slug, leader=self.user, now=self.now)
         return Reply(organization_json(made), 201)
 

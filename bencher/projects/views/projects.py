@@ -94,7 +94,9 @@ class Keys(ProjectView):
     def post(self, request: Any, project: str) -> Reply:
         """Make a key; the answer is the only place where it shows."""
         body = self.body(JsonNewKey)
-        row, key = keys.create_project_key(project=self.project("manage"), creator=self.user, name=body.name, ttl=body.ttl, now=self.now)
+        found = self.project("manage")
+        self.limit("credentials")
+        row, key = keys.create_project_key(project=found, creator=self.user, name=body.name, ttl=body.ttl, now=self.now)
         return Reply(project_key_created_json(row, key), 201)
 
 

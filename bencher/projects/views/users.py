@@ -78,6 +78,7 @@ class Keys(UserView):
         subject = self.subject()
         if self.caller.via == "user_key":
             raise NotAllowed("a user key cannot make user keys: log in")
+        self.limit("credentials")
         row, key = keys.create_user_key(user=subject, name=body.name, ttl=body.ttl, now=self.now)
         return Reply(user_key_created_json(row, key), 201)
 
