@@ -40,6 +40,22 @@ class JsonResubmitJob(msgspec.Struct):
 
 
 # -- shown ---------------------------------------------------------------------------------------------------------
+class JsonIterationOutput(msgspec.Struct):
+    """One run of the benchmark; ``output`` maps the path of a collected file to its text."""
+
+    exit_code: int
+    stdout: str | UnsetType = UNSET
+    stderr: str | UnsetType = UNSET
+    output: dict[str, str] | UnsetType = UNSET
+
+
+class JsonJobOutput(msgspec.Struct):
+    """What the job delivered; ``error`` is what the runner said went wrong."""
+
+    results: list[JsonIterationOutput]
+    error: str | UnsetType = UNSET
+
+
 class JsonJob(msgspec.Struct):
     uuid: UUID
     status: JobStatus
@@ -52,7 +68,7 @@ class JsonJob(msgspec.Struct):
     modified: Moment
     priority: int
     """An extension: higher ones are claimed first."""
-    output: JobOutput | UnsetType = UNSET
+    output: JsonJobOutput | UnsetType = UNSET
 
 
 class JsonActor(msgspec.Struct):
@@ -72,6 +88,16 @@ class JsonJobEvent(msgspec.Struct):
     reason: str | UnsetType = UNSET
 
 
+def output_json(output: JobOutput) -> JsonJobOutput:
+    """The stored output as REST shows it."""
+    results = [JsonIterationOutput(one.exit_code, *map(_or_unset, (one.stdout, one.stderr, one.output))) for one in output.results]
+    return JsonJobOutput(results, _or_unset(output.error))
+
+
+def _or_unset(value: Any) -> Any:
+    return UNSET if value is None else value
+
+
 def job_json(row: Job, output: JobOutput | None = None) -> JsonJob:
     """``row.spec`` is loaded."""
     status: Any = row.status
@@ -86,7 +112,7 @@ def job_json(row: Job, output: JobOutput | None = None) -> JsonJob:
         ts(row.created),
         ts(row.modified),
         row.priority,
-        UNSET if output is None else output,
+        UNSET if output is None else output_json(output),
     )
 
 
