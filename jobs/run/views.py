@@ -22,5 +22,7 @@ class RunView(ApiView):
     @documented(body=RunRequest, returns=JsonReport, status=201, errors=(402,))
     def post(self, request: Any) -> Reply:
         """Report local results, or submit a remote job."""
-        report = run(caller=self.caller, request=self.body(RunRequest), source_ip=client_ip(request.META), now=self.now)
+        body = self.body(RunRequest)
+        self.limit("runs")
+        report = run(caller=self.caller, request=body, source_ip=client_ip(request.META), now=self.now)
         return Reply(report_json(report), 201)
