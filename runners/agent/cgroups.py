@@ -236,9 +236,10 @@ def _apply(version: int, folder: Path, kind: str, limits: GroupLimits) -> bool:
             (folder / name).write_text(value)
     except OSError:
         return False
-    for name in ("memory.swap.max", "memory.memsw.limit_in_bytes") if kind == "memory" else ():
-        with contextlib.suppress(OSError):
-            (folder / name).write_text("0" if version == 2 else str(limits.memory))
+    if kind == "memory":
+        with contextlib.suppress(OSError):  # no swap beside it; not every kernel counts swap
+            name, value = ("memory.swap.max", "0") if version == 2 else ("memory.memsw.limit_in_bytes", str(limits.memory))
+            (folder / name).write_text(value)
     return True
 
 

@@ -84,7 +84,7 @@ class Registry:
             try:
                 with self._get(f"blobs/{digest}", headers) as response:
                     skip = received if response.status_code == 200 else 0
-                    for chunk in response.iter_raw(1 << 17):
+                    for chunk in response.iter_raw():
                         self.control.check()
                         fresh = chunk[skip:]
                         skip = max(0, skip - len(chunk))
