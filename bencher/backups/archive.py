@@ -28,7 +28,8 @@ from typing import IO, Any
 import msgspec
 import zstandard
 from django.conf import settings
-from django.db import transaction
+from django.core.exceptions import ValidationError
+from django.db import DataError, IntegrityError, transaction
 
 from bencher.backups import rows
 from outputs.registry.storage import NotFound, Storage, get_storage
@@ -176,8 +177,10 @@ def restore(*, path: Path) -> Summary:
         raise BackupError(f"{path}: not a backup, or damaged: {error}") from error
     except OSError as error:
         raise BackupError(f"{path}: {error.strerror or error}") from error
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, ValueError, ValidationError) as error:
         raise BackupError(f"{path}: {error}") from error
+    except (IntegrityError, DataError) as error:
+        raise BackupError(f"{path}: its rows do not fit together: {error}") from error
     return summary
 
 
