@@ -1,6 +1,14 @@
 #!/bin/sh
-# Times three programs and prints what `go test -bench` prints: name, rounds, time per round.
+# Times three programs: with hyperfine where the image has it, else by hand in the format of `go test -bench` (name, rounds, time per round).
 set -eu
+
+if command -v hyperfine >/dev/null 2>&1; then
+    results=$(mktemp)
+    hyperfine --shell none --warmup 1 --runs 10 --style none --export-json "$results" 'sort -r numbers' 'sha256sum numbers' 'gzip -nc numbers' >/dev/null
+    cat "$results"
+    rm "$results"
+    exit
+fi
 
 measure() {
     name=$1 rounds=$2
@@ -17,7 +25,7 @@ measure() {
 }
 
 printf 'goos: linux\npkg: demo\n'
-measure Sort 20 sort -r numbers
-measure Checksum 20 sha256sum numbers
-measure Compress 10 gzip -c numbers
+measure Sort 10 sort -r numbers
+measure Checksum 10 sha256sum numbers
+measure Compress 10 gzip -nc numbers
 printf 'PASS\n'

@@ -18,7 +18,7 @@ class Client:
     """One user of a server, by user key."""
 
     def __init__(self, url: str, key: str, email: str) -> None:
-        self.url, self._key, self._email = url, key, email
+        self.url, self.key, self.email = url, key, email
         self._http = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=30)
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
@@ -30,7 +30,7 @@ class Client:
         """Push an image as any registry client does: token, blobs, manifest."""
         scope = f"repository:{repository}:pull,push"
         with httpx.Client(base_url=self.url, timeout=60) as http:
-            answer = _checked(http.get("/v0/auth/oci/token", params={"scope": scope}, auth=(self._email, self._key)))
+            answer = _checked(http.get("/v0/auth/oci/token", params={"scope": scope}, auth=(self.email, self.key)))
             http.headers["Authorization"] = f"Bearer {answer.json()['token']}"
             for blob in (image.config, image.layer):
                 started = _checked(http.post(f"/v2/{repository}/blobs/uploads/"))

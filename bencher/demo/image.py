@@ -17,8 +17,11 @@ from pathlib import Path
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
 LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar+gzip"
-PROGRAMS = ("sh", "date", "sort", "sha256sum", "gzip", "printf")
-"""What ``bench.sh`` calls; a shell may have ``printf`` built in."""
+PROGRAMS = ("sh", "sort", "sha256sum", "gzip", "date", "cat", "mktemp", "rm")
+"""What ``bench.sh`` calls."""
+HARNESS = "hyperfine"
+"""What it measures with, where this host has it."""
+PLACES = "/usr/bin:/bin:/usr/local/bin"
 NUMBERS = "\n".join(str(number * 7919 % 100_003) for number in range(40_000)) + "\n"
 """What the benchmark sorts, sums up and compresses: always the same, so that runs can be compared."""
 SCRIPT = Path(__file__).with_name("bench.sh")
@@ -54,7 +57,7 @@ def host_files(programs: Iterable[str] = PROGRAMS) -> dict[str, Path]:
     """Path in the image -> file of this host: the programs in ``/bin`` and what they are linked with."""
     files: dict[str, Path] = {}
     for name in programs:
-        found = shutil.which(name, path="/usr/bin:/bin:/usr/local/bin")
+        found = shutil.which(name, path=PLACES)
         if found is None:
             raise FileNotFoundError(f"the demo needs the program {name!r}: install coreutils, dash and gzip")
         files[f"bin/{name}"] = Path(found).resolve()
@@ -107,7 +110,8 @@ def image(tar: bytes, *, command: list[str], working_dir: str) -> Image:
 
 def demo_image() -> Image:
     """The benchmark of the demo. Its words are relative to its folder, so that it also runs without a sandbox."""
-    files = {name: path.read_bytes() for name, path in host_files().items()}
+    programs = (*PROGRAMS, HARNESS) if shutil.which(HARNESS, path=PLACES) else PROGRAMS
+    files = {name: path.read_bytes() for name, path in host_files(programs).items()}
     files |= {"bench/bench.sh": SCRIPT.read_bytes(), "bench/numbers": NUMBERS.encode()}
     return image(layer(files), command=["/bin/sh", "bench.sh"], working_dir="/bench")
 

@@ -137,7 +137,7 @@ def runner_process(folder: Path, *, url: str, runner: str, key: str) -> Process:
         "BENCHER_RUNNER_KEY": key,
         "PYTHONPATH": os.pathsep.join([str(MANAGE.parent), os.environ.get("PYTHONPATH", "")]),
     }
-    command = [sys.executable, "-m", "runners.agent", "up", "--host", url, "--runner", runner, "--no-tuning"]
+    command = [sys.executable, "-m", "runners.agent.cli", "up", "--host", url, "--runner", runner, "--no-tuning"]
     if not sandbox_works():
         command.append("--danger-allow-no-sandbox")  # the image is the demo's own
     return Process("runner", command, folder=folder, env=env)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 import tempfile
@@ -18,6 +19,9 @@ from bencher.demo.client import Refused
 from bencher.demo.processes import NotStarted
 from bencher.demo.story import Ending, JobFailed, tell
 
+WIDTH = 100
+"""Of the table where there is no terminal."""
+
 
 class Command(BaseCommand):
     help = (
@@ -30,13 +34,14 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         out: Any = self.stdout
-        console = Console(file=out, soft_wrap=True)
+        console = Console(file=out, width=None if out.isatty() else WIDTH)
+        logging.getLogger("httpx").setLevel(logging.WARNING)
         begin = time.monotonic()
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # unwinds, so that nothing is left behind then either
         with ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bencher-demo-", ignore_cleanup_errors=True)))
             try:
-                ending = tell(folder, stack, lambda text: console.print(text, highlight=False, markup=False))
+                ending = tell(folder, stack, lambda text: console.print(text, highlight=False, markup=False, soft_wrap=True))
             except (JobFailed, NotStarted, Refused) as fault:
                 raise CommandError(str(fault)) from None
             show(console, ending)
@@ -50,23 +55,22 @@ def show(console: Console, ending: Ending) -> None:
     """The report as a table, and where to find it."""
     report = ending.report
     table = Table(title=f"{report['project']['name']}: {report['branch']['name']} on {report['testbed']['name']}", title_justify="left")
-    for name in ("Iteration", "Benchmark", "Measure"):
+    for name in ("Benchmark", "Measure"):
         table.add_column(name)
     for name in ("Value", "Lower", "Upper"):
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=True)
     for row in rows(report):
         table.add_row(*row)
     console.print(table)
-    console.print(f"report: {ending.url}", highlight=False, markup=False)
+    console.print(f"report: {ending.url}", highlight=False, markup=False, soft_wrap=True)
 
 
 def rows(report: dict[str, Any]) -> list[tuple[str, ...]]:
     """One line for each metric."""
     return [
         (
-            str(entry["iteration"]),
             entry["benchmark"]["name"],
-            f"{one['measure']['name']} in {one['measure']['units']}",
+            f"{one['measure']['name']}, {one['measure']['units']}",
             *(_number(one["metric"][key]) for key in ("value", "lower_value", "upper_value")),
         )
         for iteration in report["results"]

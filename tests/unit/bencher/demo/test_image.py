@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import io
 import json
-import os
+import shutil
 import subprocess
 import tarfile
 from pathlib import Path
@@ -15,6 +15,7 @@ import pytest
 
 from bencher.demo import image as module
 from bencher.demo.image import CONFIG_TYPE, LAYER_TYPE, MANIFEST_TYPE, demo_image, host_files, image, layer, libraries, write_layout
+from outputs.adapters.parse import parse_results
 
 
 def test_libraries_of_a_listing() -> None:
@@ -57,14 +58,21 @@ def test_a_program_that_this_host_lacks_is_named() -> None:
         host_files(["no-such-program"])
 
 
-def test_the_benchmark_prints_what_its_tool_prints(tmp_path: Path) -> None:
+@pytest.mark.parametrize("adapter", ["go_bench", "shell_hyperfine"])
+def test_the_benchmark_prints_what_its_tool_prints(tmp_path: Path, adapter: str) -> None:
     """Unpacked and run as a runner without sandbox does it: program of the image, words relative to its folder."""
+    if adapter == "shell_hyperfine" and not shutil.which("hyperfine"):
+        pytest.skip("this host has no hyperfine")
     with tarfile.open(fileobj=io.BytesIO(gzip.decompress(demo_image().layer))) as tar:
-        tar.extractall(tmp_path, filter="data")
+        tar.extractall(tmp_path / "root", filter="data")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in (*module.PROGRAMS, *([module.HARNESS] if adapter == "shell_hyperfine" else [])):
+        (tools / name).symlink_to(shutil.which(name) or "")
     done = subprocess.run(
-        ["/bin/sh", "bench.sh"], cwd=tmp_path / "bench", env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, check=True
+        ["/bin/sh", "bench.sh"], cwd=tmp_path / "root/bench", env={"PATH": str(tools)}, capture_output=True, text=True, check=True
     )
-    lines = [line.split() for line in done.stdout.splitlines() if line.startswith("Benchmark")]
-    assert [line[0] for line in lines] == ["BenchmarkSort-1", "BenchmarkChecksum-1", "BenchmarkCompress-1"]
-    assert all(int(line[2]) > 0 and line[3] == "ns/op" for line in lines)
-    assert module.SCRIPT.read_bytes() == (tmp_path / "bench/bench.sh").read_bytes()
+    ((_, parsed),) = parse_results([done.stdout], adapter=adapter, average=None, fold=None)
+    assert len(parsed.benchmarks) == 3
+    assert all(measures["latency"].value > 0 for measures in parsed.benchmarks.values())
+    assert parse_results([done.stdout], adapter="magic", average=None, fold=None) == [(0, parsed)]
