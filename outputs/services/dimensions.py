@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from django.db import IntegrityError, transaction
 
+from bencher.core import saving
 from bencher.core.errors import Clash, Missing
 from bencher.core.slugs import create_with_slug
 from bencher.projects.models import Project
@@ -102,15 +103,7 @@ def change(
     wanted |= {key: value for key, value in (("name", name), ("slug", slug)) if value is not None}
     if archived is not None and archived != (row.archived is not None):
         wanted["archived"] = now if archived else None
-    if not wanted:
-        return
-    for key, value in {**wanted, "modified": now}.items():
-        setattr(row, key, value)
-    try:
-        with transaction.atomic():
-            row.save(update_fields=[*wanted, "modified"])
-    except IntegrityError:
-        raise Clash(f"name or slug is taken by another {word(type(row))}") from None
+    saving.change(row, wanted, now=now, clash=f"name or slug is taken by another {word(type(row))}")
 
 
 def delete(row: Dimension) -> None:
