@@ -10,7 +10,7 @@ from bencher.core.newtypes import ResourceId
 from bencher.core.schema import documented
 from bencher.projects.endpoints import Access, ApiView
 from bencher.projects.models import ProjectKey
-from bencher.projects.permissions import may
+from bencher.projects.permissions import project_permissions
 from bencher.projects.requests import (
     ByName,
     JsonNewKey,
@@ -76,10 +76,10 @@ class OneProject(ProjectView):
 class Allowed(ProjectView):
     @documented(returns=JsonAllowed)
     def get(self, request: Any, project: str, permission: str) -> Reply:
-        """May the caller do that in the project?"""
+        """Does a role give the caller that right in the project? What anybody may do in a public project does not count."""
         word = permission_word(permission)
         found = find_project(self.resource_id("project"))
-        return Reply(JsonAllowed(found is not None and may(self.caller, word, found)))
+        return Reply(JsonAllowed(found is not None and word in project_permissions(self.user, found)))
 
 
 class Keys(ProjectView):
