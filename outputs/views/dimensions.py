@@ -72,7 +72,7 @@ class Branches(Family):
     @documented(body=bodies.NewBranch, returns=JsonBranch, status=201)
     def post(self, request: Any, project: str) -> Reply:
         """Make a branch; with a start point it begins with the versions of another."""
-        found, body = self.project(Permission.CREATE), self.body(bodies.NewBranch)
+        body, found = self.body(bodies.NewBranch), self.project(Permission.CREATE)
         made = branches.create_branch(project=found, name=body.name, slug=body.slug, start_point=body.start_point, now=self.now)
         return Reply(branch_json(made), 201)
 
@@ -114,7 +114,7 @@ class Testbeds(Family):
     @documented(body=bodies.NewTestbed, returns=JsonTestbed, status=201)
     def post(self, request: Any, project: str) -> Reply:
         """Make a testbed."""
-        found, body = self.project(Permission.CREATE), self.body(bodies.NewTestbed)
+        body, found = self.body(bodies.NewTestbed), self.project(Permission.CREATE)
         spec = selectors.get_live_spec(body.spec) if body.spec else None
         made = dimensions.create(Testbed, project=found, name=body.name, slug=body.slug, spec=spec, now=self.now)
         return Reply(stored_testbed_json(made), 201)
@@ -160,7 +160,7 @@ class Benchmarks(Family):
     @documented(body=bodies.NewBenchmark, returns=JsonBenchmark, status=201)
     def post(self, request: Any, project: str) -> Reply:
         """Make a benchmark."""
-        found, body = self.project(Permission.CREATE), self.body(bodies.NewBenchmark)
+        body, found = self.body(bodies.NewBenchmark), self.project(Permission.CREATE)
         return Reply(benchmark_json(dimensions.create(Benchmark, project=found, name=body.name, slug=body.slug, now=self.now)), 201)
 
 
@@ -197,7 +197,7 @@ class Measures(Family):
     @documented(body=bodies.NewMeasure, returns=JsonMeasure, status=201)
     def post(self, request: Any, project: str) -> Reply:
         """Make a measure."""
-        found, body = self.project(Permission.CREATE), self.body(bodies.NewMeasure)
+        body, found = self.body(bodies.NewMeasure), self.project(Permission.CREATE)
         made = dimensions.create(Measure, project=found, name=body.name, slug=body.slug, units=body.units, now=self.now)
         return Reply(measure_json(made), 201)
 

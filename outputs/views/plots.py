@@ -36,7 +36,7 @@ class Plots(ApiView):
     @documented(body=NewPlot, returns=JsonPlot, status=201)
     def post(self, request: Any, project: str) -> Reply:
         """Pin a plot; ``index`` says where, by default in front."""
-        found, body = self.project(Permission.CREATE), self.body(NewPlot)
+        body, found = self.body(NewPlot), self.project(Permission.CREATE)
         return Reply(plot_json(plots.create_plot(project=found, new=body, now=self.now)), 201)
 
 
@@ -59,7 +59,7 @@ class OnePlot(ApiView):
     @documented(body=PlotChange, returns=JsonPlot)
     def patch(self, request: Any, project: str, plot: str) -> Reply:
         """Change a plot; ``index`` moves it, ``title: null`` clears the title, lists are replaced."""
-        row, body = self.row(Permission.EDIT), self.body(PlotChange)
+        body, row = self.body(PlotChange), self.row(Permission.EDIT)
         plots.change_plot(plot=row, change=body, now=self.now)
         return Reply(plot_json(row))
 

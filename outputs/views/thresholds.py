@@ -40,7 +40,7 @@ class Thresholds(ApiView):
     @documented(body=NewThreshold, returns=JsonThreshold, status=201)
     def post(self, request: Any, project: str) -> Reply:
         """Watch a measure on a branch and testbed."""
-        found, body = self.project(Permission.CREATE), self.body(NewThreshold)
+        body, found = self.body(NewThreshold), self.project(Permission.CREATE)
         row = thresholds.create_threshold(project=found, new=body, now=self.now)
         return Reply(threshold_json(row, row.model), 201)
 
