@@ -49,17 +49,17 @@ def gungraun(source: Source, average: str | None) -> Parsed:
 
 def _first(names: Sequence[str], source: Source, average: str | None) -> Parsed:
     """The first adapter that applies. Raises Refused: the refusal that tells most about the text."""
-    refusals = []
+    refusals = []  # their arguments: exceptions lead, by their traceback, back to this list, a cycle that would hold the document
     for name in names:
         try:
             parsed = apply(name, source, average)
         except Refused as refused:
-            refusals.append(refused)
+            refusals.append((refused.verdict, refused.reason, refused.at))
         else:
             if names is GUNGRAUN or not _bare(name, parsed):
                 return parsed
-    told = min(refusals, key=lambda refused: TELLING.index(refused.verdict))
-    raise told if told.verdict != "nothing_parsed" else Refused("nothing_parsed", "no adapter found a benchmark in it")
+    verdict, reason, at = min(refusals, key=lambda refusal: TELLING.index(refusal[0]))
+    raise Refused(verdict, reason if verdict != "nothing_parsed" else "no adapter found a benchmark in it", at)
 
 
 def _bare(name: str, parsed: Parsed) -> bool:

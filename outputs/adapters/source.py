@@ -74,9 +74,9 @@ class Source:
             try:
                 self._document = read(self.raw)
             except Refused as refused:
-                self._document = refused
+                self._document = Refused(*refused.args)  # without its traceback, which leads back to this object
         if isinstance(self._document, Refused):
-            raise self._document
+            raise Refused(*self._document.args)
         return self._document
 
     def convert(self, shape: type[T]) -> T:

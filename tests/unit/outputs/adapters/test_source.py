@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import math
+import weakref
 
 import pytest
 from msgspec import Struct
 
+from outputs.adapters import source as source_module
+from outputs.adapters.guess import magic
 from outputs.adapters.results import Refused
 from outputs.adapters.source import Source, read
 
@@ -51,16 +56,31 @@ def test_around_a_position() -> None:
 
 
 # -- documents -----------------------------------------------------------------------------------------------------------
-def test_a_document_is_read_once() -> None:
-    source = Source('{"a": 1}')
+def test_a_document_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = []
+    monkeypatch.setattr(source_module, "read", lambda text: readings.append(text) or read(text))
+    source, broken = Source('{"a": 1}'), Source("{")
     assert source.document is source.document
-    broken = Source("{")
-    refusals = []
     for _ in range(2):
-        with pytest.raises(Refused) as raised:
+        with pytest.raises(Refused, match="truncated"):
             _ = broken.document
-        refusals.append(raised.value)
-    assert refusals[0] is refusals[1]
+    assert readings == ['{"a": 1}', "{"]
+
+
+@pytest.mark.parametrize("text", ["{", '{"b": 1}', "no benchmark", '[{"benchmark": 1}]', "A(RunTime): 1 us."])
+def test_nothing_is_left_for_the_garbage_collector(text: str) -> None:
+    """A cycle would hold texts and documents of megabytes until some later collection."""
+    gc.collect()
+    gc.disable()
+    try:
+        source = Source(text)
+        left = weakref.ref(source)
+        with contextlib.suppress(Refused):
+            magic(source, None)
+        del source
+        assert left() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize(
