@@ -35,7 +35,7 @@ def list_referrers(*, project: Project, subject: Digest, artifact_type: str | No
     """Descriptors of the manifests whose subject is that digest, the oldest first; ``artifact_type`` None = all of them."""
     found = Manifest.objects.filter(project=project, subject=str(subject)).order_by("created", "id")
     if artifact_type is not None:
-        found = found.filter(artifact_type=artifact_type)
+        found = found.filter(artifact_type=artifact_type.replace("\0", "?"))  # a NUL matches nothing, and PostgreSQL does not take it
     for manifest in found.iterator():
         descriptor: dict[str, Any] = {"mediaType": manifest.media_type, "digest": manifest.digest, "size": manifest.size}
         if manifest.artifact_type:

@@ -16,6 +16,7 @@ from bencher.projects.models import Membership, Organization, Project, ProjectKe
 from outputs.registry.digest import Digest, digest_of
 from outputs.registry.manifests import OCI_MANIFEST
 from outputs.registry.services import manifests, uploads
+from tests.integration.outputs.registry.client import Client, user_token
 
 NOW = datetime(2026, 5, 6, 7, 8, 9, tzinfo=UTC)
 
@@ -63,6 +64,16 @@ def owner(db: None) -> User:
 @pytest.fixture
 def project(owner: User) -> Project:
     return make_project("mine", owner)
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Client:
+    return Client(monkeypatch)
+
+
+@pytest.fixture
+def token(project: Project, owner: User) -> str:
+    return user_token(owner)
 
 
 @dataclass(frozen=True)
