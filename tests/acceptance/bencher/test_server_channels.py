@@ -136,7 +136,16 @@ def test_invalid_utf8_is_closed_with_1007(running: Running, data: bytes) -> None
 
 @pytest.mark.parametrize(
     "data",
-    [b"\x81\x05hello", b"\xf1\x85" + bytes(4) + b"hello", b"\x83\x80" + bytes(4), b"\x80\x85" + bytes(4) + b"hello", b"\x89\xfe\x00\x80" + bytes(4) + b"p" * 128, b"\t\x80" + bytes(4), b"\x88\x81" + bytes(4) + b"\x03", b"GET / HTTP/1.1\r\n\r\n"],
+    [
+        b"\x81\x05hello",
+        b"\xf1\x85" + bytes(4) + b"hello",
+        b"\x83\x80" + bytes(4),
+        b"\x80\x85" + bytes(4) + b"hello",
+        b"\x89\xfe\x00\x80" + bytes(4) + b"p" * 128,
+        b"\t\x80" + bytes(4),
+        b"\x88\x81" + bytes(4) + b"\x03",
+        b"GET / HTTP/1.1\r\n\r\n",
+    ],
     ids=["unmasked", "reserved bits", "reserved opcode", "stray continuation", "long ping", "fragmented ping", "short close", "http"],
 )
 def test_violations_are_closed_with_1002(running: Running, data: bytes) -> None:

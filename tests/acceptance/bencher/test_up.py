@@ -1,0 +1,230 @@
+"""``manage.py up`` from the outside: one process tree that starts, serves and stops as an operator is promised."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.enable_socket]
+MANAGE = Path(__file__).resolve().parents[3] / "manage.py"
+
+
+class Server:
+    """``up`` on a data folder and a free port."""
+
+    def __init__(self, folder: Path, *options: str, cwd: Path | None = None, **environment: str) -> None:
+        self.folder = folder
+        self.log = folder.parent / f"{len(list(folder.parent.iterdir()))}.log"
+        self.environment = {**clean_environment(), **environment}
+        command = [sys.executable, str(MANAGE), "up", "--bind", "127.0.0.1:0", "--data", str(folder), *options]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, cwd=cwd, env=self.environment, stdout=log, stderr=log, start_new_session=True)
+        self.url = ""
+
+    def ready(self, timeout: float = 60) -> Server:
+        deadline = time.monotonic() + timeout
+        while not (found := re.search(r"^listening on (http://\S+)$", self.text(), re.MULTILINE)):
+            assert self.process.poll() is None, self.text()
+            assert time.monotonic() < deadline, self.text()
+            time.sleep(0.05)
+        self.url = found[1]
+        return self
+
+    def text(self) -> str:
+        return self.log.read_text()
+
+    def stop(self, number: int = signal.SIGTERM, *, group: bool = False) -> int:
+        if group:
+            os.killpg(self.process.pid, number)
+        else:
+            self.process.send_signal(number)
+        return self.process.wait(15)
+
+    def children(self) -> list[int]:
+        """Processes of the server's session and group, without the server."""
+        return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if pid != self.process.pid and self._is_ours(pid)]
+
+    def _is_ours(self, pid: int) -> bool:
+        try:
+            if os.getsid(pid) != self.process.pid:
+                return False
+            assert os.getpgid(pid) == self.process.pid  # a supervisor that signals the group reaches it
+        except ProcessLookupError:
+            return False
+        return True
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+def clean_environment() -> dict[str, str]:
+    """SQLite and memory, whatever the tests run on."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("BENCHER_", "DATABASE_", "REDIS_", "STORAGE_", "SECRET_", "DJANGO_"))
+    }
+
+
+def manage(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**clean_environment(), "BENCHER_DATA_DIR": str(folder)}
+    return subprocess.run([sys.executable, str(MANAGE), *arguments], env=environment, capture_output=True, text=True, timeout=60)
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    servers: list[Server] = []
+
+    def start(name: str = "data", **options: str) -> Server:
+        servers.append(Server(tmp_path / name, **options))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("group", [False, True], ids=["process", "group"])
+def test_a_life(up: Callable[..., Server], tmp_path: Path, number: int, group: bool) -> None:
+    """From any working directory: starts, is ready, stops in time with exit code 0, and leaves no child."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    server = up(cwd=elsewhere).ready()
+    answer = httpx.get(f"{server.url}/readyz", timeout=10)
+    assert (answer.status_code, answer.json()["checks"]["database"]) == (200, "ok")
+    assert server.children()
+    started = time.monotonic()
+    assert server.stop(number, group=group) == 0
+    assert time.monotonic() - started < 10
+    deadline = time.monotonic() + 5
+    while server.children():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert "Traceback" not in server.text()
+    assert not list(elsewhere.iterdir())
+    assert (tmp_path / "data" / "secret_key").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_stop_during_the_start(up: Callable[..., Server]) -> None:
+    """At whatever moment: exit code 0 and nothing left. Before Python has read the first lines the signal simply ends it."""
+    for delay in (0.3, 1.0):
+        server = up()
+        time.sleep(delay)
+        assert server.stop() in (0, -signal.SIGTERM)
+        deadline = time.monotonic() + 5
+        while server.children():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def test_kill_and_restart(up: Callable[..., Server]) -> None:
+    """After SIGKILL no child survives, and the next start finds all that was answered."""
+    server = up().ready()
+    key = manage(server.folder, "create_admin", "--email", "ada@example.com").stdout.strip()
+    assert re.fullmatch(r"bencher_user_[0-9A-Za-z]{30}", key)
+    bearer = {"Authorization": f"Bearer {key}"}
+    httpx.post(f"{server.url}/v0/specs", json=SPEC, headers=bearer).raise_for_status()
+    server.process.kill()
+    server.process.wait()
+    deadline = time.monotonic() + 5
+    while server.children():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    server = up().ready()
+    (spec,) = httpx.get(f"{server.url}/v0/specs", headers=bearer).json()
+    assert spec["name"] == SPEC["name"]
+    assert server.stop() == 0
+
+
+def test_one_server_on_a_folder(up: Callable[..., Server]) -> None:
+    first = up().ready()
+    second = up("data")
+    assert second.process.wait(60) == 1
+    assert f"a server (process {first.process.pid}) is using this data folder" in second.text()
+    assert httpx.get(f"{first.url}/healthz").status_code == 200
+    refused = manage(first.folder, "restore", "/dev/null")
+    assert refused.returncode == 1
+    assert "stop it before a restore" in refused.stderr
+
+
+def test_an_address_in_use(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        ran = manage(tmp_path / "data", "up", "--bind", address)
+    assert ran.returncode == 1
+    assert ran.stderr.strip().splitlines()[-1].startswith(f"CommandError: cannot listen on {address}: ")
+
+
+@pytest.mark.parametrize("address", ["nonsense", "host:", "host:port", "127.0.0.1:65536", "127.0.0.1:-1"])
+def test_a_wrong_address(tmp_path: Path, address: str) -> None:
+    ran = manage(tmp_path / "data", "up", f"--bind={address}")
+    assert ran.returncode == 1
+    assert "--bind: expected HOST:PORT" in ran.stderr
+
+
+def test_a_wrong_setting_is_a_sentence(up: Callable[..., Server]) -> None:
+    server = up(BENCHER_HEARTBEAT_TIMEOUT="soon")
+    assert server.process.wait(60) != 0
+    assert "BENCHER_HEARTBEAT_TIMEOUT: expected a whole number, got 'soon'" in server.text()
+
+
+def test_create_admin(tmp_path: Path) -> None:
+    """One line with a key each time; the second call promotes the same user."""
+    manage(tmp_path / "data", "migrate")
+    keys = [manage(tmp_path / "data", "create_admin", "--email", "Ada@Example.com", *name) for name in ([], ["--name", "Ada"])]
+    assert all(re.fullmatch(r"bencher_user_[0-9A-Za-z]{30}\n", ran.stdout) for ran in keys), keys
+    assert keys[0].stdout != keys[1].stdout
+    wrong = manage(tmp_path / "data", "create_admin", "--email", "nobody")
+    assert wrong.returncode == 1
+    assert "e-mail address" in wrong.stderr
+
+
+SPEC = {"name": "Small", "os": "linux", "architecture": "x86_64", "cpu": 1, "memory": 1 << 30, "disk": 1 << 30, "network": False}
+
+
+def test_channels_are_told_of_the_end(up: Callable[..., Server]) -> None:
+    """More than a hundred real channels: all hear 1001, the exit code is 0, and it does not take ten seconds."""
+    server = up().ready()
+    key = manage(server.folder, "create_admin", "--email", "ada@example.com").stdout.strip()
+    runner = httpx.post(f"{server.url}/v0/runners", json={"name": "Bench"}, headers={"Authorization": f"Bearer {key}"}).json()
+    address = f"{server.url.replace('http', 'ws', 1)}/v0/runners/{runner['uuid']}/channel"
+    bearer = {"Authorization": f"Bearer {runner['key']}"}
+    channels = [connect(address, additional_headers=bearer, ping_interval=None).__enter__() for _ in range(120)]
+    for channel in channels[::2]:
+        channel.send(json.dumps({"event": "heartbeat"}))
+    started = time.monotonic()
+    assert server.stop() == 0
+    assert time.monotonic() - started < 10
+    for channel in channels:
+        with pytest.raises(ConnectionClosed) as closed:
+            channel.recv(5)
+        assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1001, "server shutting down")
+    assert "Traceback" not in server.text()
+
+
+def test_a_channel_needs_the_runners_key(up: Callable[..., Server]) -> None:
+    """Refused before the upgrade, and no other path has a channel."""
+    from websockets.exceptions import InvalidStatus
+
+    server = up().ready()
+    for path, status in (("/v0/runners/nobody/channel", 401), ("/elsewhere", 404)):
+        with pytest.raises(InvalidStatus) as refused, connect(server.url.replace("http", "ws", 1) + path):
+            pass
+        assert refused.value.response.status_code == status
+        assert json.loads(refused.value.response.body)["message"]
