@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import re
+import ssl
 import time
 
 import httpx
@@ -68,11 +70,18 @@ async def _checksum(url: str) -> str | None:
     return await asyncio.shield(running)
 
 
+@functools.cache
+def _trust() -> ssl.SSLContext:
+    """Read once, and not on the event loop: it takes long."""
+    return httpx.create_ssl_context()
+
+
 async def _fetch(url: str) -> str | None:
     try:
+        trust = await asyncio.to_thread(_trust)
         async with (
             asyncio.timeout(TIMEOUT_S),
-            httpx.AsyncClient(follow_redirects=True, timeout=TIMEOUT_S) as client,
+            httpx.AsyncClient(verify=trust, follow_redirects=True, timeout=TIMEOUT_S) as client,
             client.stream("GET", f"{url}.sha256") as response,
         ):
             response.raise_for_status()

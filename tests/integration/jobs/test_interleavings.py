@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -143,10 +144,8 @@ class Interleaving(RuleBasedStateMachine):
             self._without_a_sign_of_life(lambda: self._cancel(self.job(data)))
 
     def _cancel(self, job: UUID) -> None:
-        try:
+        with contextlib.suppress(Clash, Missing):
             cancel_job(job_id=job, actor=user(uuid4(), "u"), now=self.clock.now())
-        except (Clash, Missing):
-            pass
 
     @rule()
     def sweeper(self) -> None:
