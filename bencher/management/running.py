@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 import sys
 
@@ -22,6 +23,12 @@ def announce(url: str) -> None:
     """The line that scripts wait for."""
     sys.stdout.write(f"listening on {url}\n")
     sys.stdout.flush()
+
+
+def raise_file_limit() -> None:
+    """As many open files as this user may have: the soft limit of a shell, 1024, ends at a thousand channels."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def ignore_signals() -> None:

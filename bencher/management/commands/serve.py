@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connections
 
 from bencher.embedded import recover_jobs
-from bencher.management.running import DEFAULT, announce, ignore_signals, parse_address
+from bencher.management.running import DEFAULT, announce, ignore_signals, parse_address, raise_file_limit
 from bencher.serving.workers import Workers
 from outputs.parsing import parsers
 
@@ -37,6 +37,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         host, port = parse_address(options["bind"])
+        raise_file_limit()
         if options["workers"] > 1:
             sys.exit(self._several(host, port, options))
         try:

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
 from bencher.embedded import AlreadyRunning, Background, DataLock, recover_jobs
-from bencher.management.running import DEFAULT, announce, ignore_signals, parse_address
+from bencher.management.running import DEFAULT, announce, ignore_signals, parse_address, raise_file_limit
 
 
 class Command(BaseCommand):
@@ -25,6 +25,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         host, port = parse_address(options["bind"])
+        raise_file_limit()
         try:
             lock = DataLock(settings.BENCHER_DATA_DIR)
         except AlreadyRunning as error:
