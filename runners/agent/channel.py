@@ -114,13 +114,14 @@ def lost(error: ConnectionClosed) -> Lost:
 class Pace:
     """Pauses between connects: 5 s doubling to 60 s with full jitter, and never more than 256 connects an hour."""
 
-    def __init__(self, rng: random.Random | None = None) -> None:
+    def __init__(self, first: float = BACKOFF_SECONDS, rng: random.Random | None = None) -> None:
+        self._first = first
         self._rng = rng or random.Random()
         self._connects: deque[float] = deque()
 
     def pause(self, failures: int | None, now: float, at_least: float = 0.0) -> float:
         """Seconds to wait before the next connect, which is taken as made then. `failures` None: at once."""
-        cap = 0.0 if failures is None else min(MAX_BACKOFF_SECONDS, BACKOFF_SECONDS * 2 ** min(failures, 16))
+        cap = 0.0 if failures is None else min(MAX_BACKOFF_SECONDS, self._first * 2 ** min(failures, 16))
         pause = max(self._rng.uniform(0, cap), at_least)
         while self._connects and self._connects[0] <= now - 3600:
             self._connects.popleft()

@@ -47,6 +47,7 @@ class Driver:
         *,
         agent: str,
         grace: float,
+        pace: channel.Pace,
     ) -> None:
         self._endpoint = endpoint
         self._session = session
@@ -59,7 +60,7 @@ class Driver:
         self._connection: ClientConnection | None = None
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[signals.Timer, asyncio.TimerHandle] = {}
-        self._pace = channel.Pace()
+        self._pace = pace
         self._retry_after = 0.0
         self._control: Control | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="job")

@@ -1,5 +1,6 @@
 """One iteration: a fresh root, one process tree, its output and files."""
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -100,6 +101,8 @@ class Bench:
         watch = DiskWatch(view.folder, plan.disk)
         with start(plan, view, self.sandbox.launch(plan), group, control) as started, view.open(started.pid) as root:
             root.max_symlinks = self.settings.symlinks
+            if not self.sandbox.needs_host_path:
+                make_folder(root, plan.workdir)
             prepared = time.monotonic()
             finished = process.run(started, order.bounds, control, watch.problem)
             ran = time.monotonic()
@@ -125,8 +128,9 @@ class Bench:
         if self.sandbox.needs_host_path:
             env = dict(command.env)
             with Rooted.at(view.root, max_symlinks=self.settings.symlinks) as root:
+                make_folder(root, workdir)
                 argv = (programs.host_program(root, program), *argv[1:])
-                workdir = _host_folder(root, workdir)
+                workdir = programs.host_path(root, workdir)
         return Plan(
             run=order.run, folder=view.folder, root=view.root, launcher_uid=view.uid, argv=argv, env=env, workdir=workdir, identity=identity,
             network=hardware.network, memory=hardware.memory, disk=hardware.disk, cpus=cpus, pids=self.settings.pids,
@@ -154,8 +158,9 @@ def _dropped(stdout: Capture, stderr: Capture) -> dict[str, int]:
     return {name: capture.dropped for name, capture in (("stdout", stdout), ("stderr", stderr)) if capture.dropped}
 
 
-def _host_folder(root: Rooted, path: str) -> str:
+def make_folder(root: Rooted, path: str) -> None:
+    """The working directory, made if the image lacks it, as container runtimes do."""
     try:
-        return programs.host_path(root, path)
-    except OSError:
-        return programs.host_path(root, "/")
+        os.close(root.directory(path, create=True))
+    except OSError as error:
+        raise SandboxError(f"the working directory {path!r} cannot be made: {error.strerror}") from None

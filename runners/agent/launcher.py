@@ -44,7 +44,8 @@ class Started:
     launch: Launch
     group: Group
     _word: socket.socket
-    _info: IO[bytes]
+    _status: IO[bytes]
+    _told: bytes = b""
     _first: int | None = None
 
     @property
@@ -56,17 +57,29 @@ class Started:
 
     def first(self) -> int | None:
         """Descriptor (pidfd) of the sandbox's first process, as soon as the sandbox has told which one that is."""
-        if self._first is None and (told := self._told()) is not None:
+        if self._first is None and (told := self._first_pid()) is not None:
             with contextlib.suppress(OSError):
                 self._first = os.pidfd_open(told)
         return self._first
 
-    def _told(self) -> int | None:
+    def _first_pid(self) -> int | None:
         with contextlib.suppress(OSError, ValueError):
             if self.launch.pid_file:
                 return int(self.launch.pid_file.read_text())
-            return _child_pid(self._info.read(4096) or b"")
+            return _number(self._listen(), b'"child-pid":')
         return None
+
+    def _listen(self) -> bytes:
+        self._told += self._status.read(4096) or b""
+        return self._told
+
+    def got_through(self) -> bool:
+        """Whether the sandbox came as far as starting the benchmark. To be asked after its end."""
+        if not self.launch.tool:
+            return True
+        if self.launch.pid_file:
+            return self.launch.pid_file.exists()
+        return _number(self._listen(), b'"exit-code":') is not None
 
     def descendants(self) -> set[int]:
         return proc.descendants(self.pid)
@@ -89,7 +102,7 @@ class Started:
         self.kill(seconds)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.popen.wait(seconds)
-        for stream in (self.stdout, self.stderr, self._info):
+        for stream in (self.stdout, self.stderr, self._status):
             stream.close()
         self._word.close()
         if self._first is not None:
@@ -115,7 +128,7 @@ def _spawn(view: View, launch: Launch, group: Group) -> Started:
     try:
         os.write(args, launch.args)
         os.lseek(args, 0, os.SEEK_SET)
-        tool = [{"{args}": str(args), "{info}": str(told)}.get(word, word) for word in launch.tool]
+        tool = [{"{args}": str(args), "{status}": str(told)}.get(word, word) for word in launch.tool]
         popen = subprocess.Popen(
             [*view.prelude, *_death_signal(), "/bin/sh", "-c", _SCRIPT, "launcher", view.overlay, launch.workdir, *tool, *launch.argv],
             stdin=theirs.fileno(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=view.folder, env=launch.env,
@@ -161,8 +174,8 @@ def _restrict(pid: int, plan: Plan, group: Group) -> None:
             os.sched_setaffinity(pid, plan.cpus)
 
 
-def _child_pid(text: bytes) -> int | None:
-    _, found, rest = text.partition(b'"child-pid":')
+def _number(text: bytes, key: bytes) -> int | None:
+    _, found, rest = text.partition(key)
     digits = rest.split(b",")[0].split(b"}")[0].strip()
     return int(digits) if found and digits.isdigit() else None
 

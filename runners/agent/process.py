@@ -59,6 +59,8 @@ def run(started: Started, bounds: Bounds, control: Control, watch: Watch) -> Fin
         code = started.popen.wait(DEATH_SECONDS)
     except subprocess.TimeoutExpired:
         raise SandboxError("the benchmark cannot be killed: it hangs in the kernel") from None
+    if interrupted is None and not started.got_through():
+        raise SandboxError(supervisor.stderr.text().strip() or f"the sandbox ended with {code}")
     return Finished(code if code >= 0 else 128 - code, supervisor.stdout, supervisor.stderr, seconds, interrupted)
 
 

@@ -60,6 +60,13 @@ _SANDBOXES = click.Choice([machine.BUBBLEWRAP, machine.RUNC])
 @click.option(
     "--max-download-size", type=options.POSITIVE, help="Accepted for compatibility: this runner downloads no program.", hidden=True
 )
+@click.option(
+    "--backoff",
+    type=click.FloatRange(min=0),
+    default=channel.BACKOFF_SECONDS,
+    hidden=True,
+    help="First pause between connects, in seconds.",
+)
 @options.shared
 def up(**given: Any) -> None:
     """Connect to a server and run its jobs until stopped."""
@@ -108,7 +115,16 @@ def _serve(key: str, progress: Progress, given: dict[str, Any]) -> None:
             poll_timeout=given["poll_timeout"], pending=list(_pending(spool, progress)), runner=_description(given), ext=_offer()
         )
         endpoint = channel.Endpoint(given["host"], given["runner"], key)
-        driver = Driver(endpoint, session, spool, executor, progress, agent=f"bencher-runner/{own_version()}", grace=given["grace_period"])
+        driver = Driver(
+            endpoint,
+            session,
+            spool,
+            executor,
+            progress,
+            agent=f"bencher-runner/{own_version()}",
+            grace=given["grace_period"],
+            pace=channel.Pace(given["backoff"]),
+        )
         asyncio.run(driver.run())
 
 

@@ -51,7 +51,7 @@ class Bubblewrap:
         for key, value in plan.env.items():
             options += ["--setenv", key, value]
         secret = "".join(f"{option}\0" for option in options).encode("utf-8", "surrogateescape")
-        return Launch((self.program, "--args", "{args}", "--info-fd", "{info}", "--"), plan.argv, TOOLS, args=secret)
+        return Launch((self.program, "--args", "{args}", "--json-status-fd", "{status}", "--"), plan.argv, TOOLS, args=secret)
 
     def sweep(self) -> None:
         """Nothing to do: its processes die with their parent, its mounts with them."""

@@ -32,8 +32,9 @@ class Plan:
 class Launch:
     """How to start it: `tool` with its own arguments, then `argv`, which is the benchmark's and passed on untouched.
 
-    In `tool`, `{args}` stands for the number of a descriptor with the content `args` (never visible in `ps`), `{info}` for one on which
-    the tool tells the process id of the sandbox's first process, as bubblewrap's `--info-fd` does.
+    In `tool`, `{args}` stands for the number of a descriptor with the content `args` (never visible in `ps`), `{status}` for one on which
+    the tool tells the process id of the sandbox's first process and, if it got as far as the benchmark, its exit code, as bubblewrap's
+    `--json-status-fd` does.
     """
 
     tool: tuple[str, ...]

@@ -17,6 +17,7 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
+from websockets.protocol import State
 
 from tests.unit.runners.agent.kit import Blobs
 
@@ -47,6 +48,7 @@ class FakeServer:
         self._loop = asyncio.new_event_loop()
         self._wake = asyncio.Condition()
         self._running: dict[int, str] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
 
     # -- life ----------------------------------------------------------------------------------------------------
@@ -66,7 +68,7 @@ class FakeServer:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(20)
 
     async def _serve(self) -> Server:
-        return await serve(self._channel, "127.0.0.1", self.port, process_request=self._http, compression=None, ping_interval=None)
+        return await serve(self._channel, "127.0.0.1", self.port, process_request=self._http, compression=None, ping_interval=None, max_size=4 << 20)
 
     async def _stop(self) -> None:
         self._server.close(close_connections=True)
@@ -199,13 +201,24 @@ class FakeServer:
     async def _poll(self, number: int, connection: ServerConnection, frame: dict[str, Any]) -> None:
         async with self._wake:
             try:
-                await asyncio.wait_for(self._wake.wait_for(lambda: self.jobs), frame.get("poll_timeout", 30))
+                closing = asyncio.create_task(self._wake_when_closed(connection))
+                self._tasks.add(closing)
+                closing.add_done_callback(self._tasks.discard)
+                waiting = self._wake.wait_for(lambda: self.jobs or connection.state is not State.OPEN)
+                await asyncio.wait_for(waiting, frame.get("poll_timeout", 30))
+                if not self.jobs or connection.state is not State.OPEN:
+                    return
             except TimeoutError:
                 await connection.send('{"event":"no_job"}')
                 return
             job = self.jobs.pop(0)
         self._running[number] = job["uuid"]
         await connection.send(json.dumps(job))
+
+    async def _wake_when_closed(self, connection: ServerConnection) -> None:
+        await connection.wait_closed()
+        async with self._wake:
+            self._wake.notify_all()
 
     async def _alive(self, number: int, connection: ServerConnection, frame: dict[str, Any]) -> None:
         job = self._running.get(number)
@@ -230,7 +243,7 @@ class Runner:
         self.log = state.parent / f"{state.name}.log"
         command = [
             sys.executable, "-m", "runners.agent.cli", "up", "--host", server.host, "--runner", "bench-1", "--poll-timeout", "5",
-            "--no-tuning", "--state-dir", str(state), *flags,
+            "--no-tuning", "--backoff", "0.5", "--state-dir", str(state), *flags,
         ]  # fmt: skip
         clean = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         self._file = self.log.open("ab")

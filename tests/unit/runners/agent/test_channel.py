@@ -32,7 +32,7 @@ def test_the_address(host: str, url: str) -> None:
 class TestPace:
     def test_pauses_double_to_a_minute_with_full_jitter(self) -> None:
         for failures, cap in enumerate([5, 10, 20, 40, 60, 60, 60]):
-            pace = Pace(random.Random(failures))
+            pace = Pace(rng=random.Random(failures))
             pauses = [pace.pause(failures, 1e9 * number) for number in range(100)]
             assert all(0 <= pause <= cap for pause in pauses)
             assert max(pauses) > cap * 0.9
@@ -46,7 +46,7 @@ class TestPace:
 
     @pytest.mark.parametrize("failures", [None, 0])
     def test_never_more_than_256_an_hour(self, failures: int | None) -> None:
-        pace, now, made = Pace(random.Random(2)), 0.0, []
+        pace, now, made = Pace(rng=random.Random(2)), 0.0, []
         for _ in range(1000):
             now += pace.pause(failures, now)
             made.append(now)
