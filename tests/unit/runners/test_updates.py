@@ -23,8 +23,19 @@ class Releases:
         self.hits: list[str] = []
         self.status, self.body, self.delay, self.location = 200, f"{SHA}  runner\n".encode(), 0.0, ""
         self.url = ""
+        self.open: set[asyncio.Task[Any] | None] = set()
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.open.add(task := asyncio.current_task())
+        try:
+            await self._answer(reader, writer)
+        except OSError:
+            pass  # the client gave up
+        finally:
+            writer.close()
+            self.open.discard(task)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         request = await reader.readuntil(b"\r\n\r\n")
         self.hits.append(request.split()[1].decode())
         await asyncio.sleep(self.delay)
@@ -33,7 +44,6 @@ class Releases:
         body = b"" if location else self.body
         writer.write(f"{head}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
         await writer.drain()
-        writer.close()
 
 
 @pytest.fixture
@@ -46,6 +56,9 @@ async def releases(settings: Any) -> AsyncIterator[Releases]:
     yield releases
     server.close()
     await server.wait_closed()
+    for _ in range(100):
+        if releases.open:
+            await asyncio.sleep(0.02)
 
 
 def runner(**values: Any) -> RunnerInfo:
