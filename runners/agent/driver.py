@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from uuid import UUID
 
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
@@ -13,7 +14,7 @@ from websockets.exceptions import ConnectionClosed
 from runners.agent import channel, verdict
 from runners.agent.control import Control
 from runners.agent.errors import Canceled, InvalidJob, JobDeadline, RunnerError, RunnerShutdown
-from runners.agent.execution import Executor, Job
+from runners.agent.execution import Executor, Job, Outcome
 from runners.agent.images.registry import Registry
 from runners.agent.progress import Progress
 from runners.agent.request import of_job
@@ -212,6 +213,12 @@ class Driver:
     def _start(self, job: messages.Job) -> None:
         self._progress.info(f"job {job.uuid} received")
         self._progress.event("job", job=str(job.uuid))
+        try:
+            self._spool.begin(job.uuid)
+        except OSError as error:
+            problem = f"DiskLimit: the runner's disk cannot be written: {error.strerror}"
+            self._finish(messages.Failed(job=job.uuid, results=[], error=problem))
+            return
         self._control = Control()
         future = asyncio.get_running_loop().run_in_executor(self._thread, self._work, job, self._control, self._session.accepts_ext)
         future.add_done_callback(self._worked)
@@ -223,28 +230,34 @@ class Driver:
         except Exception as error:
             self._progress.fault(error)
             message = messages.Failed(job=job.uuid, results=[], error=f"SandboxError: internal error of the runner: {error}"[:1024])
-        try:
-            self._spool.file(message)
-        except OSError as error:  # a full disk must not take the result with it: it is still in memory
-            self._progress.warn(
-                f"job {job.uuid}: the result cannot be written to disk ({error.strerror}); it will be lost if the runner dies"
-            )
+        self._file(message)
         return message
 
     def _run(self, job: messages.Job, control: Control, with_ext: bool) -> signals.Terminal:
-        self._spool.begin(job.uuid)
         try:
             request, reference = of_job(job)
         except RunnerError as error:
             return messages.Failed(job=job.uuid, results=[], error=error.describe())
         registry = Registry(reference, job.oci_token, control)
         try:
-            outcome = self._executor.execute(
-                Job(request, registry, reference.target), control, lambda so_far: self._spool.begin(job.uuid, verdict.iterations(so_far))
-            )
+            wanted = Job(request, registry, reference.target)
+            outcome = self._executor.execute(wanted, control, lambda so_far: self._remember(job.uuid, so_far))
         finally:
             registry.close()
         return verdict.message(job.uuid, outcome, with_ext=with_ext)
+
+    def _remember(self, job: UUID, so_far: Outcome) -> None:
+        """Keeps finished iterations, so that a crash does not take them."""
+        try:
+            self._spool.begin(job, verdict.iterations(so_far))
+        except OSError as error:
+            self._progress.warn(f"job {job}: finished iterations cannot be written to disk: {error.strerror}")
+
+    def _file(self, message: signals.Terminal) -> None:
+        try:
+            self._spool.file(message)
+        except OSError as error:  # a full disk must not take the result with it: it is still in memory
+            self._progress.warn(f"job {message.job}: the result cannot be written to disk, it is lost if the runner dies: {error.strerror}")
 
     def _worked(self, done: asyncio.Future[signals.Terminal]) -> None:
         if self._control is not None:
@@ -258,7 +271,7 @@ class Driver:
         self._put(signals.Finished(message))
 
     def _finish(self, message: signals.Terminal) -> None:
-        self._spool.file(message)
+        self._file(message)
         self._put(signals.Finished(message))
 
     # -- the end -----------------------------------------------------------------------------------------------------

@@ -174,8 +174,8 @@ class AgentSession:
     # -- waiting for a job -------------------------------------------------------------------------------------------
     def _take(self, job: messages.Job) -> Effects:
         self._learn(job)
-        yield from self._begin(job.uuid)
         yield StartJob(job)
+        yield from self._begin(job.uuid)
 
     def _begin(self, job: UUID) -> Effects:
         self.job = job

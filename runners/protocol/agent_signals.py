@@ -140,6 +140,8 @@ class SetTimer:
 
 @dataclass(frozen=True, slots=True)
 class StartJob:
+    """Remember the job on disk and start it. `running` follows: once it is said, the job must survive this process."""
+
     job: messages.Job
 
 

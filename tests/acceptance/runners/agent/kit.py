@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 import uuid
@@ -40,6 +41,7 @@ class FakeServer:
         self.frames: list[tuple[int, dict[str, Any]]] = []
         self.results: dict[str, list[dict[str, Any]]] = {}
         self.requests: list[tuple[str, dict[str, str]]] = []
+        self.begun: set[str] = set()
         self.canceled: set[str] = set()
         self.status = 0
         self.on_terminal: Callable[[dict[str, Any]], str] = lambda _: "ack"
@@ -68,7 +70,9 @@ class FakeServer:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(20)
 
     async def _serve(self) -> Server:
-        return await serve(self._channel, "127.0.0.1", self.port, process_request=self._http, compression=None, ping_interval=None, max_size=4 << 20)
+        return await serve(
+            self._channel, "127.0.0.1", self.port, process_request=self._http, compression=None, ping_interval=None, max_size=4 << 20
+        )
 
     async def _stop(self) -> None:
         self._server.close(close_connections=True)
@@ -227,6 +231,7 @@ class FakeServer:
             job = self._running[number] = (frame.get("ext") or {}).get("job")
         if job is None:
             return
+        self.begun.add(job)
         if job in self.canceled:
             self._running.pop(number)
             await connection.send('{"event":"cancel"}')
@@ -234,22 +239,33 @@ class FakeServer:
             await connection.send(json.dumps({"event": "ack"} | ({"job": job} if self.stock or resumed else {})))
 
 
+ROOT = Path(__file__).parents[4]
+
+
 class Runner:
     """`runner up` as a process."""
 
     def __init__(
-        self, server: FakeServer, state: Path, *flags: str, user: int | None = None, key: str = KEY, env: dict[str, str] | None = None
+        self,
+        server: FakeServer,
+        state: Path,
+        *flags: str,
+        user: int | None = None,
+        python: str = sys.executable,
+        env: dict[str, str] | None = None,
     ) -> None:
         self.log = state.parent / f"{state.name}.log"
         command = [
-            sys.executable, "-m", "runners.agent.cli", "up", "--host", server.host, "--runner", "bench-1", "--poll-timeout", "5",
-            "--no-tuning", "--backoff", "0.5", "--state-dir", str(state), *flags,
+            python, "-m", "runners.agent.cli", "up", "--host", server.host, "--runner", "bench-1", "--poll-timeout", "5", "--no-tuning",
+            "--backoff", "0.5", "--state-dir", str(state), *flags,
         ]  # fmt: skip
-        clean = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        clean = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+        path = f"{ROOT}:{sysconfig.get_path('purelib')}"
         self._file = self.log.open("ab")
         self.process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=self._file, stderr=self._file, cwd=Path(__file__).parents[4],
-            env=clean | {"BENCHER_RUNNER_KEY": key} | (env or {}), user=user, group=user, extra_groups=[] if user else None,
+            command, stdin=subprocess.DEVNULL, stdout=self._file, stderr=self._file, cwd=ROOT,
+            env=clean | {"BENCHER_RUNNER_KEY": KEY, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"} | (env or {}),
+            user=user, group=user, extra_groups=[] if user else None,
         )  # fmt: skip
 
     def __enter__(self) -> Self:
@@ -257,6 +273,9 @@ class Runner:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+        self.close()
+
+    def close(self) -> None:
         self._file.close()
 
     def stop(self, number: int = signal.SIGTERM, seconds: float = 25) -> int:

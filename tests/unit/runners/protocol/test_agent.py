@@ -106,10 +106,10 @@ class TestWaiting:
     def test_no_job_is_followed_by_the_next_ready(self) -> None:
         assert sent(drive(*IDLE, NO_JOB)[1]) == ["ready"]
 
-    def test_a_job_is_begun_with_running_before_anything_else(self) -> None:
+    def test_a_job_is_on_disk_before_running_is_said(self) -> None:
         _, effects = drive(*IDLE, job())
         assert sent(effects) == ["running"]
-        assert effects[-1] == on.StartJob(job())
+        assert effects[0] == on.StartJob(job())
         assert on.SetTimer(Timer.HEARTBEAT, 1) in effects
 
     @pytest.mark.parametrize("given", [ACK, ACK_JOB], ids=["bare", "uuid"])
