@@ -22,7 +22,7 @@ PAUSE = 2.0
 """Seconds during which nothing is published after a failure: a dead broker must not slow every request down."""
 
 
-class Hint(Task):  # type: ignore[misc]
+class Hint(Task):
     """A task whose publication may be lost."""
 
     _silent_until = 0.0

@@ -69,7 +69,7 @@ class Site:
 
 def channels() -> list[Any]:
     consumer = RunnerConsumer.as_asgi(open_dispatch=ChannelDispatch)  # runners know no jobs: they meet here
-    return [re_path(r"^/*v0/+runners/+(?P<runner>[^/]+)/+channel/*$", consumer), re_path(r"", no_channel)]
+    return [re_path(r"^/*v0/+runners/+(?P<runner>[^/]+)/+channel/*$", consumer), re_path(r"", no_channel)]  # type: ignore[arg-type]
 
 
 def site() -> AccessLog:

@@ -57,21 +57,21 @@ class Server(daphne.server.Server):
         self.http_factory = http.Factory(self)
         self.ws_factory = websocket.Factory(self)
         globalLogBeginner.beginLoggingTo([_log_twisted], redirectStandardIO=False, discardBuffer=True)
-        asyncio.set_event_loop(reactor._asyncioEventloop)  # type: ignore[attr-defined]
+        asyncio.set_event_loop(reactor._asyncioEventloop)
         listener = self._listen()
-        reactor.callLater(2, self.timeout_checker)  # type: ignore[attr-defined]
-        reactor.addSystemEventTrigger("before", "shutdown", self._drain, listener)  # type: ignore[attr-defined]
+        reactor.callLater(2, self.timeout_checker)
+        reactor.addSystemEventTrigger("before", "shutdown", self._drain, listener)
         if self._ready:
             bound = listener.getHost()
-            reactor.callWhenRunning(self._ready, url_of(self.host, bound.port))  # type: ignore[attr-defined]
-        reactor.run(installSignalHandlers=self.signal_handlers)  # type: ignore[attr-defined]
+            reactor.callWhenRunning(self._ready, url_of(self.host, bound.port))
+        reactor.run(installSignalHandlers=self.signal_handlers)
 
     def _listen(self) -> Any:
         from twisted.internet.error import CannotListenError
 
         try:
             address = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)[0][4][0]
-            return reactor.listenTCP(self.port, self.http_factory, backlog=BACKLOG, interface=address)  # type: ignore[attr-defined]
+            return reactor.listenTCP(self.port, self.http_factory, backlog=BACKLOG, interface=address)
         except CannotListenError as error:
             raise OSError(f"cannot listen on {self.host}:{self.port}: {error.socketError}") from error
         except socket.gaierror as error:
@@ -137,7 +137,7 @@ class Server(daphne.server.Server):
         if task is None or task.done():
             self._forget(protocol)
         else:
-            details["abandoned"] = reactor.callLater(self.limits.abandon, self._abandon, protocol, task)  # type: ignore[attr-defined]
+            details["abandoned"] = reactor.callLater(self.limits.abandon, self._abandon, protocol, task)
 
     def _abandon(self, protocol: Any, task: asyncio.Task[None]) -> None:
         logger.warning("application for %r went on for %s s after its client had gone: cancelled", protocol, self.limits.abandon)
@@ -169,7 +169,7 @@ class Server(daphne.server.Server):
     def _await_applications(self, done: defer.Deferred[None], deadline: float) -> None:
         tasks = [details["application_instance"] for details in self.connections.values() if "application_instance" in details]
         if tasks and time.monotonic() < deadline:
-            reactor.callLater(0.02, self._await_applications, done, deadline)  # type: ignore[attr-defined]
+            reactor.callLater(0.02, self._await_applications, done, deadline)
             return
         for task in tasks:
             task.cancel()
@@ -178,9 +178,9 @@ class Server(daphne.server.Server):
     def _await_peers(self, done: defer.Deferred[None], deadline: float) -> None:
         """A moment for the last bytes to leave. Nobody is waited for beyond it: a runner may never answer a close frame."""
         if self.connections and time.monotonic() < deadline:
-            reactor.callLater(0.02, self._await_peers, done, deadline)  # type: ignore[attr-defined]
+            reactor.callLater(0.02, self._await_peers, done, deadline)
         else:
-            reactor.callLater(0, done.callback, None)  # type: ignore[attr-defined]
+            reactor.callLater(0, done.callback, None)
 
 
 def url_of(host: str, port: int) -> str:

@@ -38,7 +38,8 @@ class AccessLog:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] not in ("http", "websocket") or scope["path"].startswith(self.QUIET):
-            return await self.application(scope, receive, send)
+            await self.application(scope, receive, send)
+            return
         started = time.monotonic()
         request_id = ""
 

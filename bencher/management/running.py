@@ -9,6 +9,8 @@ import sys
 from django.core.management.base import CommandError
 
 DEFAULT = "127.0.0.1:6610"
+OPEN_FILES = 1 << 18
+"""Enough for every channel that one process can serve; some libraries walk through all numbers below the limit."""
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -27,8 +29,10 @@ def announce(url: str) -> None:
 
 def raise_file_limit() -> None:
     """As many open files as this user may have: the soft limit of a shell, 1024, ends at a thousand channels."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def ignore_signals() -> None:

@@ -40,7 +40,8 @@ class WholeBody:
         if not message.get("more_body"):
             if len(message.get("body", b"")) > limit:
                 return await answer(send, body_too_large(target_of(scope), limit))
-            return await self.application(scope, Replay([message], receive), send)
+            await self.application(scope, Replay([message], receive), send)
+            return
         with tempfile.SpooledTemporaryFile(max_size=MIB) as file:
             while True:
                 file.write(message.get("body", b""))
@@ -85,7 +86,8 @@ class Slots:
             await asyncio.wait_for(self._slots.acquire(), self.wait)
         except TimeoutError:
             return await answer(send, refusal(target_of(scope), 503, "the server is busy"))
-        held, waiting = True, None
+        held = True
+        waiting: list[Message] | None = None
 
         async def take(message: Message) -> None:
             nonlocal held, waiting

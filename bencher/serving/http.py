@@ -64,7 +64,8 @@ class Channel(http.HTTPChannel):
 
     def linger(self) -> None:
         """Close in an orderly way though input may be unread: closing at once would send RST, which can destroy the answer."""
-        self.rawDataReceived = self.lineReceived = self.dataReceived = _ignore
+        for receiver in ("rawDataReceived", "lineReceived", "dataReceived"):
+            setattr(self, receiver, _ignore)
         self.persistent = False
         self.setTimeout(None)
         self._networkProducer.unregisterProducer()
@@ -82,7 +83,7 @@ class Channel(http.HTTPChannel):
         if before is not None and not 0 < now < before:
             self.transport.abortConnection()
         else:
-            self._abortingCall = reactor.callLater(self.factory.server.limits.linger, self._end_linger, now)  # type: ignore[attr-defined]
+            self._abortingCall = reactor.callLater(self.factory.server.limits.linger, self._end_linger, now)
 
     def _target(self) -> bytes:
         return getattr(self, "_path", b"")

@@ -54,7 +54,7 @@ class Outflow:
         if before is not None and now >= before:
             transport.abortConnection()
         else:
-            self._watch = reactor.callLater(self._stall, self._look, transport, now)  # type: ignore[attr-defined]
+            self._watch = reactor.callLater(self._stall, self._look, transport, now)
 
 
 def backlog(transport: Any) -> int:
@@ -62,4 +62,5 @@ def backlog(transport: Any) -> int:
     while isinstance(transport, ProtocolWrapper):  # TLS
         transport = transport.transport
     kernel: int = struct.unpack("i", fcntl.ioctl(transport.fileno(), termios.TIOCOUTQ, bytes(4)))[0]
-    return len(transport.dataBuffer) - transport.offset + transport._tempDataLen + kernel
+    unsent: int = len(transport.dataBuffer) - transport.offset + transport._tempDataLen
+    return unsent + kernel

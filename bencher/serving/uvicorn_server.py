@@ -16,6 +16,7 @@ from bencher.serving.websocket_codes import GOING_AWAY
 class Channel(WebSocketsSansIOProtocol):
     """Says 1001 at the end (uvicorn's own code is 1012), and pings only a silent peer."""
 
+    close_sent: bool
     heard_at = 0.0
 
     def data_received(self, data: bytes) -> None:

@@ -136,7 +136,7 @@ class Channel(WebSocketProtocol):
     def _await_peer(self) -> None:
         """A timer of our own: autobahn's are cut down to whole seconds."""
         self.heard_while_closing = False
-        self.closeHandshakeTimeoutCall = reactor.callLater(self.server.limits.close, self.onCloseHandshakeTimeout)  # type: ignore[attr-defined]
+        self.closeHandshakeTimeoutCall = reactor.callLater(self.server.limits.close, self.onCloseHandshakeTimeout)
 
     def onCloseHandshakeTimeout(self) -> None:
         """A peer in the middle of a long message gets a few more rounds to read our close frame; then the connection is cut."""

@@ -23,8 +23,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            email = Email.parse(options["email"])
-            name = UserName.parse(options["name"] or email.split("@")[0])
+            email = Email.parse(options["email"])  # type: ignore[attr-defined]
+            name = UserName.parse(options["name"] or email.split("@")[0])  # type: ignore[attr-defined]
             _, key = create_admin(email=email, name=name, now=clock.now())
         except (ServiceError, ValueError) as error:
             raise CommandError(str(error)) from None
