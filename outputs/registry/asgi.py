@@ -16,7 +16,7 @@ from django.db import InterfaceError, OperationalError
 from bencher.core import clock
 from outputs.registry.authentication import challenge
 from outputs.registry.body import DRAIN, Body, Disconnected, Receive
-from outputs.registry.errors import RegistryError, Unauthorized, Unavailable
+from outputs.registry.errors import Denied, RegistryError, Unauthorized, Unavailable
 from outputs.registry.http import NO_CONTENT, Request, Response, cors, read_request, refusal
 from outputs.registry.routes import Call, Routes, choose
 from outputs.registry.storage import Reader, StorageError
@@ -74,6 +74,8 @@ def refused(request: Request, problem: Exception) -> Response:
     """Any failure as the registry's own error body; what is our fault is logged and not told."""
     if isinstance(problem, Unauthorized):
         return refusal(problem, {**cors([request.method]), "WWW-Authenticate": challenge(problem.scope)})
+    if isinstance(problem, Denied) and problem.scope:
+        return refusal(problem, {**cors([request.method]), "WWW-Authenticate": challenge(problem.scope, "insufficient_scope")})
     if isinstance(problem, RegistryError):
         return refusal(problem, cors([request.method]))
     if isinstance(problem, StorageError | OperationalError | InterfaceError):

@@ -23,11 +23,13 @@ class BadCredentials(Exception):
     """The Basic header is unreadable."""
 
 
-def challenge(scope: str = "") -> str:
-    """The value of WWW-Authenticate."""
+def challenge(scope: str = "", error: str = "") -> str:
+    """The value of WWW-Authenticate. ``error``: a word of RFC 6750, 3.1."""
     service = urlsplit(settings.BENCHER_REGISTRY_URL).hostname or ""
     text = f'Bearer realm="{settings.BENCHER_REGISTRY_URL}{TOKEN_PATH}",service="{service}"'
-    return f'{text},scope="{_unquoted(scope)}"' if scope else text
+    if scope:
+        text += f',scope="{_unquoted(scope)}"'
+    return f'{text},error="{error}"' if error else text
 
 
 def _unquoted(scope: str) -> str:
@@ -72,11 +74,15 @@ def _read(authorization: str | None, kinds: tuple[str, ...], scope: str, now: da
 
 
 def _granted(claims: Claims, name: str, action: str) -> Claims:
-    """Names are compared as written: a token for the slug does not open the UUID's path."""
+    """Names are compared as written: a token for the slug does not open the UUID's path.
+
+    The refusal names what to ask for instead: clients that keep one token for all they do look for that.
+    """
+    scope = f"repository:{name}:{'pull,push' if action == PUSH else PULL}"
     if claims.repository != name:
-        raise Denied("the token is for another repository")
+        raise Denied("the token is for another repository", scope=scope)
     if action not in claims.actions:
-        raise Denied(f"the token does not allow to {action}")
+        raise Denied(f"the token does not allow to {action}", scope=scope)
     return claims
 
 

@@ -28,7 +28,13 @@ class Unauthorized(RegistryError):
 
 
 class Denied(RegistryError):
+    """``scope``: what another token would have to be asked for; "" = no token of this caller's would do."""
+
     status, code, text = 403, "DENIED", "the token does not allow this"
+
+    def __init__(self, text: str = "", *, scope: str = "") -> None:
+        super().__init__(text)
+        self.scope = scope
 
 
 class NameUnknown(RegistryError):

@@ -175,6 +175,16 @@ def test_reading_makes_no_project(client: Client, owner: User, path: str) -> Non
 
 
 @pytest.mark.django_db
+def test_a_token_of_too_little_scope_is_told_which_to_ask_for(client: Client, project: Project, owner: User) -> None:
+    """RFC 6750, 3.1. Some clients keep the token of their first request, and get another on this word only."""
+    for method, path, had, wanted in (("POST", "blobs/uploads/", "pull", "pull,push"), ("GET", "tags/list", "push", "pull")):
+        answer = client.ask(method, f"/v2/mine/{path}", token=user_token(owner, actions=(had,)))
+        assert answer.status == 403
+        assert answer.headers["www-authenticate"].endswith(f',scope="repository:mine:{wanted}",error="insufficient_scope"')
+    assert "www-authenticate" not in client.ask("POST", "/v2/mine/blobs/uploads/", token=user_token(make_user("stranger"))).headers
+
+
+@pytest.mark.django_db
 def test_actions_and_names_of_the_token(client: Client, project: Project, owner: User) -> None:
     assert client.ask("GET", "/v2/mine/tags/list", token=user_token(owner, actions=("push",))).code == "DENIED"
     assert client.ask("POST", "/v2/mine/blobs/uploads/", token=user_token(owner, actions=("pull",))).code == "DENIED"
