@@ -136,8 +136,15 @@ def _differs(head: Head, start: Start | None, point: StartPoint) -> bool:
 
 
 def lock(branch_id: UUID) -> Branch:
-    """The branch, held until the transaction ends."""
-    return Branch.objects.select_for_update(no_key=True, of=("self",)).select_related("head__start_version").get(pk=branch_id)
+    """The branch, held until the transaction ends, with its head.
+
+    The head is read afterwards: a joined row comes from before the wait, when a new head did not exist yet.
+    """
+    branch = Branch.objects.select_for_update(no_key=True).filter(pk=branch_id).first()
+    if branch is None:
+        raise Missing("the branch was deleted meanwhile")
+    branch.head = Head.objects.select_related("start_version").get(pk=branch.head_id)
+    return branch
 
 
 def _new_head(branch: Branch, start: Start | None, point: StartPoint | None, now: datetime) -> Head:

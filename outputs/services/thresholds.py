@@ -8,8 +8,9 @@ from typing import NamedTuple
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
-from bencher.core.errors import Clash, Invalid
+from bencher.core.errors import Clash, Invalid, Missing
 from bencher.core.ids import uuid7
 from bencher.projects.models import Project
 from outputs import detection
@@ -17,6 +18,7 @@ from outputs.detection.models import ALIASES, ModelError
 from outputs.models import Branch, Measure, Metric, Testbed, Threshold, ThresholdModel
 from outputs.requests import NewModel, NewThreshold, ThresholdChange, Thresholds
 from outputs.selectors.dimensions import get_mentioned
+from outputs.selectors.reports import in_bulk
 from outputs.services import bulk, dimensions
 
 
@@ -59,8 +61,7 @@ def apply(*, project: Project, branch: Branch, testbed: Testbed, thresholds: Thr
     set_models(project_id=project.id, branch_id=branch.id, wanted=wanted, now=now)
     if thresholds.reset:
         with transaction.atomic():
-            others = Threshold.objects.select_for_update(of=("self",)).filter(branch=branch, testbed=testbed, model__isnull=False)
-            for row in others.order_by("id"):
+            for row in _hold(Threshold.objects.filter(branch=branch, testbed=testbed, model__isnull=False)):
                 if Key(row.testbed_id, row.measure_id) not in wanted:
                     _replace(row, None, now)
 
@@ -83,8 +84,8 @@ def set_models(*, project_id: UUID, branch_id: UUID, wanted: Mapping[Key, detect
             "modified": [now] * len(keys),
         }
         bulk.insert(Threshold, columns, ignore_conflicts=True)
-        locked = Threshold.objects.select_for_update(of=("self",)).select_related("model").filter(branch_id=branch_id)
-        for row in locked.filter(measure__among=[key.measure_id for key in keys]).order_by("id"):
+        rows = Threshold.objects.filter(branch_id=branch_id, measure__among=[key.measure_id for key in keys])
+        for row in _hold(rows):
             model = wanted.get(Key(row.testbed_id, row.measure_id))
             if model is not None and (row.model is None or model_in(row.model) != model):
                 _replace(row, model, now)
@@ -102,6 +103,15 @@ def clone(*, source_id: UUID, branch: Branch, now: datetime) -> None:
     rows = Threshold.objects.select_related("model").filter(branch_id=source_id, model__isnull=False).order_by("created", "id")
     wanted = {Key(row.testbed_id, row.measure_id): model_in(row.model) for row in rows if row.model is not None}
     set_models(project_id=branch.project_id, branch_id=branch.id, wanted=wanted, now=now)
+
+
+def _hold(rows: QuerySet[Threshold]) -> list[Threshold]:
+    """The thresholds, held until the transaction ends, with their models. These are read afterwards: a joined row comes from before the wait."""
+    held = list(rows.select_for_update().order_by("id"))
+    models = in_bulk(ThresholdModel.objects.all(), {row.model_id for row in held if row.model_id})
+    for row in held:
+        row.model = models[row.model_id] if row.model_id else None
+    return held
 
 
 def _replace(row: Threshold, model: detection.Model | None, now: datetime) -> None:
@@ -152,7 +162,9 @@ def put_threshold(*, threshold: Threshold, change: ThresholdChange, now: datetim
     """``PUT …/thresholds/{threshold}``: the model is replaced as a whole; an equal one changes nothing."""
     model = None if change.test is None else _valid(change)
     with transaction.atomic():
-        row = Threshold.objects.select_for_update(of=("self",)).select_related("model").get(pk=threshold.pk)
+        if not (held := _hold(Threshold.objects.filter(pk=threshold.pk))):
+            raise Missing("no such threshold")
+        row = held[0]
         if (None if row.model is None else model_in(row.model)) != model:
             _replace(row, model, now)
         if change.change_points is not None and change.change_points != row.change_points:
