@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -28,12 +28,11 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]
 
 
 @pytest.fixture(autouse=True)
-def _real_database() -> Iterator[None]:
+def _real_database() -> None:
     if connection.vendor == "sqlite":
         pytest.skip(
             "SQLite's test database is shared memory, which knows no waiting; its races are run against files by the acceptance tests"
         )
-    yield
 
 
 def at_once(*works: Callable[[], Any]) -> list[Any]:
