@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bencher.core import clock
+from jobs import leases
 from jobs.recovery import recover
 from outputs.parsing import parsers
 
@@ -116,4 +117,5 @@ def cut_short() -> None:
 
 def recover_jobs() -> None:
     """Decide what a crash left, before the port opens (recovery.md section 1)."""
+    leases.forget_all()  # the data lock is ours: nobody else processes anything
     recover(now=clock.now())

@@ -8,17 +8,18 @@ that runs out. What cannot be read fails the job, so that a better delivery repa
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Q
 
 from bencher.core.errors import Busy, Clash, Missing, ServiceError
 from bencher.core.retry import TRANSIENT, transient
 from jobs import actors, notify
+from jobs.leases import Lease
 from jobs.lifecycle import Action, Failure, Status
 from jobs.models import Job
 from jobs.output import CorruptOutput, decode, texts
@@ -33,12 +34,8 @@ from runners.protocol.messages import JobConfig, decode_config
 
 logger = logging.getLogger(__name__)
 
-LEASE = timedelta(seconds=90)
-"""Longer than a parse may wait and take; a worker that was killed holds its job up for this long."""
 WAIT = 20.0
-"""Seconds for a parsing child to become free; with the parse itself, and its repetition when a child dies, that is less than the lease."""
-PAUSE = timedelta(seconds=5)
-"""Until the next attempt, after a fault of ours."""
+"""Seconds for a parsing child to become free."""
 
 
 class Outcome(StrEnum):
@@ -60,35 +57,22 @@ class _Unreadable(Exception):
 
 def process_job(job_id: UUID, *, now: datetime) -> Outcome:
     """Process a ``completed`` job's output, once however often and wherever this is called. Raises nothing but programming errors of its own."""
+    lease = Lease(job_id, now)
     try:
-        job = _claim(job_id, now)
+        job = Job.objects.filter(pk=job_id).first() if lease.take() else None
         if job is None:
             return Outcome.NOTHING
         try:
-            prepared = _prepare(job, now)
+            with lease.kept():
+                prepared = _prepare(job, now)
         except _Unreadable as fault:
-            return _reject(job, fault, now)
-        return _store(job, prepared, now)
+            return _reject(lease, fault, now)
+        return _store(lease, job, prepared, now)
     except (*TRANSIENT, IntegrityError, StorageError, ParserUnavailable, Busy) as fault:
         logger.warning("job %s is processed later: %s", job_id, type(fault).__name__)
-        _put_off(job_id, now)
+        with suppress(*TRANSIENT):  # else it runs out
+            lease.put_off()
         return Outcome.LATER
-
-
-@transient()
-def _claim(job_id: UUID, now: datetime) -> Job | None:
-    """The job with a lease of ours on it, or None when there is nothing to do."""
-    free = Q(processing_until__isnull=True) | Q(processing_until__lte=now)
-    if not Job.objects.filter(free, pk=job_id, status=Status.COMPLETED).update(processing_until=now + LEASE):
-        return None
-    return Job.objects.filter(pk=job_id, status=Status.COMPLETED, processing_until=now + LEASE).first()
-
-
-def _put_off(job_id: UUID, now: datetime) -> None:
-    try:
-        Job.objects.filter(pk=job_id, status=Status.COMPLETED, processing_until=now + LEASE).update(processing_until=now + PAUSE)
-    except TRANSIENT:
-        logger.warning("job %s keeps its lease until it runs out", job_id)
 
 
 # -- reading -------------------------------------------------------------------------------------------------------
@@ -132,33 +116,34 @@ def _texts(job: Job) -> list[str]:
 
 # -- writing -------------------------------------------------------------------------------------------------------
 @transient()
-def _store(job: Job, prepared: tuple[Report, Any, JobConfig], now: datetime) -> Outcome:
+def _store(lease: Lease, job: Job, prepared: tuple[Report, Any, JobConfig], now: datetime) -> Outcome:
     report, contents, config = prepared
     start, end = report_times(job, config, now)
     with transaction.atomic():
-        if not _finish(job, Action.PROCESS, now):
+        if not _finish(lease, Action.PROCESS, now):
             return Outcome.NOTHING
         reports.deliver(report=report, prepared=contents, start_time=start, end_time=end, now=now)
-        notify.ended(job.pk, Status.PROCESSED)
     return Outcome.PROCESSED
 
 
 @transient()
-def _reject(job: Job, fault: _Unreadable, now: datetime) -> Outcome:
+def _reject(lease: Lease, fault: _Unreadable, now: datetime) -> Outcome:
     with transaction.atomic():
-        if not _finish(job, Action.REJECT, now, changes={"failure": fault.failure}, reason=fault.reason):
+        if not _finish(lease, Action.REJECT, now, changes={"failure": fault.failure}, reason=fault.reason):
             return Outcome.NOTHING
-        notify.ended(job.pk, Status.FAILED)
     return Outcome.FAILED
 
 
-def _finish(job: Job, action: Action, now: datetime, changes: dict[str, Any] | None = None, reason: str = "") -> bool:
-    """The transition, as long as the lease is ours. ``job`` is asked anew: after a rollback it may show what was not committed."""
-    mine = Job.objects.filter(pk=job.pk, status=Status.COMPLETED, processing_until=now + LEASE).first()
-    if mine is None:
+def _finish(lease: Lease, action: Action, now: datetime, changes: dict[str, Any] | None = None, reason: str = "") -> bool:
+    """The transition, as long as the lease is ours."""
+    job = Job.objects.filter(pk=lease.job_id, processing_until=lease.until).first()
+    if job is None:
         return False
-    guards = {"processing_until": now + LEASE}
-    return transit(mine, action, now=now, actor=actors.SYSTEM, guards=guards, changes=changes, reason=_storable(reason))
+    guards = {"processing_until": lease.until}
+    if not transit(job, action, now=now, actor=actors.SYSTEM, guards=guards, changes=changes, reason=_storable(reason)):
+        return False
+    notify.ended(job.pk, job.status)
+    return True
 
 
 def _storable(text: str) -> str:

@@ -13,8 +13,9 @@ from django.test.utils import CaptureQueriesContext
 from bencher.core.errors import Clash, Missing
 from jobs import processing
 from jobs.actors import SYSTEM
+from jobs.leases import LENGTH, PAUSE
 from jobs.models import Job, JobEvent
-from jobs.processing import LEASE, PAUSE, Outcome, process_job, reprocess_job
+from jobs.processing import Outcome, process_job, reprocess_job
 from outputs.models import Benchmark, Metric, Report
 from outputs.parsing import ParserUnavailable, parsers
 from outputs.registry.storage import StorageError, get_storage
@@ -167,7 +168,7 @@ def test_a_worker_whose_lease_ran_out_writes_nothing(monkeypatch: pytest.MonkeyP
 
     def late(*args: Any, **values: Any) -> Any:
         monkeypatch.setattr(parsers, "parse", parse)
-        assert process_job(job.pk, now=AT + LEASE) is Outcome.PROCESSED
+        assert process_job(job.pk, now=AT + LENGTH) is Outcome.PROCESSED
         return parse(*args, **values)
 
     monkeypatch.setattr(parsers, "parse", late)
@@ -227,7 +228,7 @@ def test_an_error_of_our_own_code_does_not_come_back_for_ever(monkeypatch: pytes
 # -- by hand -------------------------------------------------------------------------------------------------------
 def test_reprocessing_takes_over_a_lease() -> None:
     job = completed(iteration(bmf(a=1)))
-    Job.objects.filter(pk=job.pk).update(processing_until=AT + LEASE)
+    Job.objects.filter(pk=job.pk).update(processing_until=AT + LENGTH)
     assert process_job(job.pk, now=AT) is Outcome.NOTHING
     assert reprocess_job(job_id=job.pk, actor=SYSTEM, now=AT) is Outcome.PROCESSED
 

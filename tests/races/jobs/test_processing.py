@@ -10,8 +10,9 @@ import pytest
 from django.db import connection
 
 from jobs import actors
+from jobs.leases import LENGTH
 from jobs.models import Job, JobEvent
-from jobs.processing import LEASE, Outcome, process_job, reprocess_job
+from jobs.processing import Outcome, process_job, reprocess_job
 from jobs.services.cancel import cancel_job
 from outputs.models import Metric
 from tests.jobs_world import NOW, bmf, iteration, make_job, ran
@@ -46,11 +47,11 @@ def test_of_many_workers_one_writes() -> None:
 def test_leases_that_run_out_all_at_once() -> None:
     """Every worker believes that the others are dead: their clocks differ by more than a lease."""
     job = ran(make_job(), iteration(bmf(a=1, b=2)))
-    work = [lambda number=number: process_job(job.pk, now=AT + 2 * number * LEASE) for number in range(CROWD)]
+    work = [lambda number=number: process_job(job.pk, now=AT + 2 * number * LENGTH) for number in range(CROWD)]
     outcomes = at_once(*work)
     processed = Counter(outcomes)[Outcome.PROCESSED]
     if not processed:  # all lost their lease to the next one; the last one's has run out by now
-        outcomes.append(process_job(job.pk, now=AT + 4 * CROWD * LEASE))
+        outcomes.append(process_job(job.pk, now=AT + 4 * CROWD * LENGTH))
     check_once(job, outcomes)
 
 
