@@ -92,6 +92,7 @@ class Bench:
         except OSError as error:
             raise SandboxError(f"{error.strerror}: {error.filename}") from error
         finally:
+            self.sandbox.forget(order.run)
             group.remove()
             if view is not None:
                 remove_tree(view.folder)
@@ -99,7 +100,7 @@ class Bench:
     def _run_in(self, view: View, group: Group, order: Order, cpus: tuple[int, ...], control: Control, began: float) -> Iteration:
         plan = self._plan(view, order, cpus)
         watch = DiskWatch(view.folder, plan.disk)
-        with start(plan, view, self.sandbox.launch(plan), group, control) as started, view.open(started.pid) as root:
+        with start(plan, view, self.sandbox.launch(plan), group, control) as started, view.open(started.leader) as root:
             root.max_symlinks = self.settings.symlinks
             if not self.sandbox.needs_host_path:
                 make_folder(root, plan.workdir)
@@ -132,7 +133,7 @@ class Bench:
                 argv = (programs.host_program(root, program), *argv[1:])
                 workdir = programs.host_path(root, workdir)
         return Plan(
-            run=order.run, folder=view.folder, root=view.root, launcher_uid=view.uid, argv=argv, env=env, workdir=workdir, identity=identity,
+            run=order.run, folder=view.folder, root=view.root, launcher_uid=view.namespaces.uid, argv=argv, env=env, workdir=workdir, identity=identity,
             network=hardware.network, memory=hardware.memory, disk=hardware.disk, cpus=cpus, pids=self.settings.pids,
         )  # fmt: skip
 

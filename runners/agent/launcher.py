@@ -4,14 +4,12 @@ import contextlib
 import os
 import resource
 import selectors
-import shutil
 import signal
 import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from typing import IO
 
 from runners.agent import proc
@@ -22,9 +20,9 @@ from runners.agent.sandbox.plan import Launch, Plan
 from runners.agent.sandbox.rootfs import View
 
 _SCRIPT = """\
-if [ -n "$1" ]; then mount -t overlay overlay -o "$1" root || exit 120; fi
-cd "$2" || exit 122
-shift 2
+if [ -n "$1" ]; then mount -t overlay -o "$1" "$2" root || exit 120; fi
+cd "$3" || exit 122
+shift 3
 echo ready >&0
 read -r word || exit 121
 exec "$@" </dev/null
@@ -43,35 +41,22 @@ class Started:
     stderr: IO[bytes]
     launch: Launch
     group: Group
+    contained: bool
     _word: socket.socket
     _status: IO[bytes]
-    _told: bytes = b""
-    _first: int | None = None
+    leader: int = 0
+    """The process that becomes the benchmark or its sandbox; with `contained` the first one of its process namespace."""
+    _handle: int | None = None
 
-    @property
-    def pid(self) -> int:
-        return self.popen.pid
+    def found(self) -> None:
+        """The launcher has said that it is there."""
+        self.leader = self.popen.pid
+        if self.contained:
+            (self.leader,) = proc.children(self.popen.pid)
+            self._handle = os.pidfd_open(self.leader)
 
     def go(self) -> None:
         self._word.sendall(b"go\n")
-
-    def first(self) -> int | None:
-        """Descriptor (pidfd) of the sandbox's first process, as soon as the sandbox has told which one that is."""
-        if self._first is None and (told := self._first_pid()) is not None:
-            with contextlib.suppress(OSError):
-                self._first = os.pidfd_open(told)
-        return self._first
-
-    def _first_pid(self) -> int | None:
-        with contextlib.suppress(OSError, ValueError):
-            if self.launch.pid_file:
-                return int(self.launch.pid_file.read_text())
-            return _number(self._listen(), b'"child-pid":')
-        return None
-
-    def _listen(self) -> bytes:
-        self._told += self._status.read(4096) or b""
-        return self._told
 
     def got_through(self) -> bool:
         """Whether the sandbox came as far as starting the benchmark. To be asked after its end."""
@@ -79,23 +64,26 @@ class Started:
             return True
         if self.launch.pid_file:
             return self.launch.pid_file.exists()
-        return _number(self._listen(), b'"exit-code":') is not None
+        return b'"exit-code":' in (self._status.read(4096) or b"")
 
-    def descendants(self) -> set[int]:
-        return proc.descendants(self.pid)
+    def family(self) -> set[int]:
+        """The benchmark's processes; without the sandbox's outermost one, whose end would be everybody's."""
+        return proc.descendants(self.leader) | (set() if self.launch.tool else {self.leader})
 
     def kill(self, seconds: float) -> None:
-        """Ends the whole tree: the first process takes its namespace along, groups and descendants are for what has no namespace."""
+        """Ends the whole tree: the first process takes its namespace along; without one, groups and kinship tell who belongs to it."""
         if self.popen.returncode is not None:
             return  # the process id may already be somebody else's
-        first = self.first()
-        if first is not None:
-            proc.kill_and_wait(first, seconds)
+        if self._handle is None:
+            self.group.kill(seconds)
+            proc.kill_tree(self.popen.pid, seconds)
+            os.kill(self.popen.pid, signal.SIGKILL)
+            return
+        # the parent first: `unshare` has a word to say on stderr about a child that was killed
+        os.kill(self.popen.pid, signal.SIGKILL)
+        os.waitid(os.P_PID, self.popen.pid, os.WEXITED | os.WNOWAIT)
+        proc.kill_and_wait(self._handle, seconds)
         self.group.kill(seconds)
-        proc.kill_tree(self.pid, seconds)
-        if first is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
 
     def close(self, seconds: float = 5.0) -> None:
         """Leaves neither process nor descriptor behind."""
@@ -105,8 +93,8 @@ class Started:
         for stream in (self.stdout, self.stderr, self._status):
             stream.close()
         self._word.close()
-        if self._first is not None:
-            os.close(self._first)
+        if self._handle is not None:
+            os.close(self._handle)
 
 
 @contextmanager
@@ -115,7 +103,8 @@ def start(plan: Plan, view: View, launch: Launch, group: Group, control: Control
     started = _spawn(view, launch, group)
     try:
         _await_ready(started, control)
-        _restrict(started.pid, plan, group)
+        started.found()
+        _restrict(started.leader, plan, group)
         yield started
     finally:
         started.close()
@@ -130,7 +119,7 @@ def _spawn(view: View, launch: Launch, group: Group) -> Started:
         os.lseek(args, 0, os.SEEK_SET)
         tool = [{"{args}": str(args), "{status}": str(told)}.get(word, word) for word in launch.tool]
         popen = subprocess.Popen(
-            [*view.prelude, *_death_signal(), "/bin/sh", "-c", _SCRIPT, "launcher", view.overlay, launch.workdir, *tool, *launch.argv],
+            [*view.namespaces.prelude, "/bin/sh", "-c", _SCRIPT, "launcher", *view.overlay, launch.workdir, *tool, *launch.argv],
             stdin=theirs.fileno(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=view.folder, env=launch.env,
             pass_fds=(args, told) if tool else (), start_new_session=True,
         )  # fmt: skip
@@ -145,7 +134,8 @@ def _spawn(view: View, launch: Launch, group: Group) -> Started:
     if popen.stdout is None or popen.stderr is None:
         raise SandboxError("no pipes")
     os.set_blocking(info, False)
-    return Started(popen, popen.stdout, popen.stderr, launch, group, ours, os.fdopen(info, "rb", buffering=0))
+    status = os.fdopen(info, "rb", buffering=0)
+    return Started(popen, popen.stdout, popen.stderr, launch, group, view.namespaces.contained, ours, status)
 
 
 def _await_ready(started: Started, control: Control) -> None:
@@ -172,16 +162,3 @@ def _restrict(pid: int, plan: Plan, group: Group) -> None:
     if plan.cpus:
         with contextlib.suppress(OSError):
             os.sched_setaffinity(pid, plan.cpus)
-
-
-def _number(text: bytes, key: bytes) -> int | None:
-    _, found, rest = text.partition(key)
-    digits = rest.split(b",")[0].split(b"}")[0].strip()
-    return int(digits) if found and digits.isdigit() else None
-
-
-@cache
-def _death_signal() -> tuple[str, ...]:
-    """SIGKILL for the benchmark when the runner dies, from before the moment it exists."""
-    setpriv = shutil.which("setpriv")
-    return (setpriv, "--pdeathsig", "KILL") if setpriv else ()

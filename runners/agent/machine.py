@@ -81,7 +81,7 @@ def machine(state: Path, layout: cpus.Layout, choice: Choice, limits: Limits, se
     store = ImageStore(state / "cache", limits)
     store.clean()
     roots = Roots(runs)
-    if not roots.overlays:
+    if not roots.namespaces.overlays:
         progress.warn("overlay mounts do not work here: every iteration gets a full copy of the image")
 
     def bench(wanted: str | None) -> Bench:
@@ -95,10 +95,10 @@ def machine(state: Path, layout: cpus.Layout, choice: Choice, limits: Limits, se
 
 def _sweep(runs: Path, cgroups: Cgroups, sandboxes: "_Sandboxes", progress: Progress) -> None:
     """Ends and removes what a killed predecessor left in this state folder."""
-    left = cgroups.sweep()
-    sandboxes.sweep()
-    killed = proc.kill_below(runs)
     folders = list(runs.iterdir()) if runs.exists() else []
+    killed = proc.kill_marked({folder.name for folder in folders})
+    sandboxes.sweep()
+    left = cgroups.sweep()
     for folder in folders:
         remove_tree(folder)
     if left or killed or folders:

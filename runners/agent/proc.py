@@ -89,27 +89,30 @@ def kill_and_wait(handle: int, seconds: float) -> bool:
     return bool(select.select([handle], [], [], seconds)[0])
 
 
-def kill_below(folder: Path) -> list[int]:
-    """SIGKILL for every process that runs a program below `folder`, stands in it, or was told of it in its arguments. Their ids."""
-    prefix = f"{folder}/"
-    found = []
-    for entry in _PROC.iterdir():
-        if entry.name.isdecimal() and int(entry.name) != os.getpid() and _belongs(entry, prefix):
-            _kill(int(entry.name))
-            found.append(int(entry.name))
+def kill_marked(marks: set[str], seconds: float = 5.0) -> set[int]:
+    """SIGKILL for every process that carries one of `marks` (names of run folders) in its mounts, arguments, program or folder. Their ids."""
+    found: set[int] = set()
+    until = time.monotonic() + seconds
+    while marks and time.monotonic() < until:
+        left = {int(entry.name) for entry in _PROC.iterdir() if entry.name.isdecimal() and _carries(entry, marks)} - {os.getpid()}
+        if not left:
+            break
+        for pid in left:
+            _kill(pid)
+        found |= left
+        time.sleep(0.01)
     return found
 
 
-def _belongs(entry: Path, prefix: str) -> bool:
-    with contextlib.suppress(OSError):
-        if entry.stat().st_uid not in {os.geteuid(), 0}:
-            return False
-        for link in ("exe", "cwd", "root"):
-            with contextlib.suppress(OSError):
-                if os.readlink(entry / link).startswith(prefix):
-                    return True
-        return any(word.startswith(prefix) for word in (entry / "cmdline").read_bytes().decode(errors="replace").split("\0"))
-    return False
+def _carries(entry: Path, marks: set[str]) -> bool:
+    texts = []
+    for name in ("mountinfo", "cmdline"):
+        with contextlib.suppress(OSError):
+            texts.append((entry / name).read_bytes().decode(errors="replace"))
+    for name in ("exe", "cwd", "root"):
+        with contextlib.suppress(OSError):
+            texts.append(os.readlink(entry / name))
+    return any(mark in text for mark in marks for text in texts)
 
 
 def _kill(pid: int) -> None:

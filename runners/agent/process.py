@@ -74,7 +74,7 @@ class _Supervisor:
         self._watch = watch
         self._deadline = deadline
         self.stdout, self.stderr = Capture(bounds.output_bytes), Capture(bounds.output_bytes)
-        self._pidfd = os.pidfd_open(started.pid)
+        self._pidfd = os.pidfd_open(started.popen.pid)
         self._selector = selectors.DefaultSelector()
         for stream, capture in ((started.stdout, self.stdout), (started.stderr, self.stderr)):
             os.set_blocking(stream.fileno(), False)
@@ -101,7 +101,6 @@ class _Supervisor:
                 return True
             if isinstance(key.data, Capture):
                 self._read(key.fd, key.data)
-        self._started.first()
         return False
 
     def _reason(self) -> RunnerError | None:
@@ -110,8 +109,8 @@ class _Supervisor:
         return self._bounds.overrun if time.monotonic() >= self._deadline else self._watch()
 
     def _terminate(self) -> None:
-        """Asks every process of the tree to end, but not the sandbox's outer one, whose death would take the grace period away."""
-        for pid in self._started.descendants() | (set() if self._started.launch.tool else {self._started.pid}):
+        """Asks every process of the benchmark to end."""
+        for pid in self._started.family():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGTERM)
 

@@ -4,10 +4,8 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 
+from runners.agent.sandbox.namespaces import TOOLS
 from runners.agent.sandbox.plan import Launch, Plan
-
-TOOLS = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
-"""Environment of the tools that set a sandbox up: nothing of the runner's own, nothing of the job's."""
 
 # What root keeps inside: enough to own files and switch users, as in a container. All of it counts in the sandbox's user namespace only.
 _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT")
@@ -53,5 +51,5 @@ class Bubblewrap:
         secret = "".join(f"{option}\0" for option in options).encode("utf-8", "surrogateescape")
         return Launch((self.program, "--args", "{args}", "--json-status-fd", "{status}", "--"), plan.argv, TOOLS, args=secret)
 
-    def sweep(self) -> None:
-        """Nothing to do: its processes die with their parent, its mounts with them."""
+    def forget(self, run: str) -> None:
+        """Nothing is left when its processes are dead."""

@@ -14,5 +14,5 @@ class Host:
         """`plan.argv[0]` is the program's absolute path on this machine, `plan.workdir` a folder of this machine."""
         return Launch((), plan.argv, plan.env, workdir=plan.workdir)
 
-    def sweep(self) -> None:
-        """Nothing to do: what was left is found by its program and working folder."""
+    def forget(self, run: str) -> None:
+        """Nothing is left when its processes are dead."""

@@ -33,8 +33,7 @@ class Launch:
     """How to start it: `tool` with its own arguments, then `argv`, which is the benchmark's and passed on untouched.
 
     In `tool`, `{args}` stands for the number of a descriptor with the content `args` (never visible in `ps`), `{status}` for one on which
-    the tool tells the process id of the sandbox's first process and, if it got as far as the benchmark, its exit code, as bubblewrap's
-    `--json-status-fd` does.
+    the tool tells, if it got as far as the benchmark, its exit code, as bubblewrap's `--json-status-fd` does.
     """
 
     tool: tuple[str, ...]
@@ -42,7 +41,7 @@ class Launch:
     env: Mapping[str, str]
     args: bytes = b""
     pid_file: Path | None = None
-    """Where the tool writes that process id, if it writes a file instead."""
+    """Written by the tool when it gets as far as the benchmark, if it tells it in this way."""
     workdir: str = "."
     """Where the launcher goes before it starts `argv`."""
 
@@ -58,5 +57,5 @@ class Sandbox(Protocol):
 
     def launch(self, plan: Plan) -> Launch: ...
 
-    def sweep(self) -> None:
-        """Removes what a killed predecessor left."""
+    def forget(self, run: str) -> None:
+        """Removes what may be left of a run whose processes are dead."""

@@ -4,44 +4,37 @@ The overlay is mounted in a mount namespace of the benchmark's own: it vanishes 
 """
 
 import os
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 from runners.agent.errors import SandboxError
-from runners.agent.rooted import Rooted, remove_tree
-from runners.agent.sandbox.bubblewrap import TOOLS
+from runners.agent.rooted import Rooted
+from runners.agent.sandbox.namespaces import Namespaces, detect, overlay_options, plain
 
 _HOSTS = "127.0.0.1 localhost bench\n::1 localhost\n"
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """`prelude` starts the launcher in the right namespaces; `overlay` are mount options, `""` for none; `root` is where it will be."""
+    """`root` is where the root will be, `overlay` the options and the name it is mounted with; no options, no mount."""
 
     folder: Path
     root: Path
-    prelude: tuple[str, ...]
-    overlay: str
-
-    @property
-    def uid(self) -> int:
-        """Who the launcher is in there."""
-        return 0 if self.prelude else os.geteuid()
+    namespaces: Namespaces
+    overlay: tuple[str, str] = ("", "")
 
     def open(self, pid: int) -> Rooted:
         """The root as the launcher `pid` sees it; stays readable after every process in it is gone."""
-        return Rooted.at(f"/proc/{pid}/root{self.root}" if self.overlay else self.root)
+        return Rooted.at(f"/proc/{pid}/root{self.root}" if self.overlay[0] else self.root)
 
 
 class Roots:
-    """Makes views. `overlays` is decided once, by trying."""
+    """Makes views below `runs`, in whatever namespaces this machine allows."""
 
     def __init__(self, runs: Path) -> None:
         self._runs = runs
-        self._prelude = _namespaces()
-        self.overlays = self._try()
+        self.namespaces = detect(runs)
 
     def make(self, run: str, image: Path, *, host_path: bool, network: bool) -> View:
         """The folder of one run with its root. `image` is never written to."""
@@ -49,13 +42,11 @@ class Roots:
         folder.mkdir(mode=0o700)
         root = folder / "root"
         root.mkdir()
-        if self.overlays and not host_path:
-            view = self._overlay(folder, image)
-            seed = folder / "upper"
-        else:
+        if host_path or not self.namespaces.overlays:
             _copy(image, root)
-            view = View(folder, root, (), "")
-            seed = root
+            view, seed = View(folder, root, plain() if host_path else self.namespaces), root
+        else:
+            view, seed = self._overlay(folder, image), folder / "upper"
         if not host_path:
             _seed(seed, image, network=network)
         return view
@@ -64,38 +55,9 @@ class Roots:
         for name in ("upper", "work"):
             (folder / name).mkdir(mode=0o700)
         os.chmod(folder / "upper", image.stat().st_mode & 0o7777)
-        # relative names: a path with a comma or a colon could not be written into mount options
-        options = f"lowerdir={os.path.relpath(image, folder)},upperdir=upper,workdir=work"
-        if os.geteuid() != 0:
-            options += ",userxattr"
-        return View(folder, folder / "root", self._prelude, options)
-
-    def _try(self) -> bool:
-        if not self._prelude or not shutil.which("mount"):
-            return False
-        folder = self._runs / "probe-overlay"
-        remove_tree(folder)
-        try:
-            for name in ("lower", "upper", "work", "root"):
-                (folder / name).mkdir(parents=True, mode=0o700)
-            command = [*self._prelude, "mount", "-t", "overlay", "overlay", "-o", self._overlay_options(), "root"]
-            return subprocess.run(command, cwd=folder, env=TOOLS, capture_output=True, timeout=20, check=False).returncode == 0
-        except (OSError, subprocess.TimeoutExpired):
-            return False
-        finally:
-            remove_tree(folder)
-
-    @staticmethod
-    def _overlay_options() -> str:
-        return "lowerdir=lower,upperdir=upper,workdir=work" + (",userxattr" if os.geteuid() else "")
-
-
-def _namespaces() -> tuple[str, ...]:
-    unshare = shutil.which("unshare")
-    if unshare is None:
-        return ()
-    user = () if os.geteuid() == 0 else ("--user", "--map-root-user")
-    return (unshare, *user, "--mount", "--propagation", "private")
+        # the name is what a killed runner's processes are found by, see proc.kill_marked
+        overlay = (overlay_options(os.path.relpath(image, folder)), f"bencher-{folder.name}")
+        return View(folder, folder / "root", self.namespaces, overlay)
 
 
 def _copy(image: Path, root: Path) -> None:
@@ -108,6 +70,8 @@ def _copy(image: Path, root: Path) -> None:
 
 def _seed(target: Path, image: Path, *, network: bool) -> None:
     """Puts in what a container runtime puts in: name resolution."""
+    if (image / "etc").is_symlink():  # a folder of ours would hide where it leads
+        return
     texts = {"hosts": _HOSTS}
     if network and (resolver := Path("/etc/resolv.conf")).exists():
         texts["resolv.conf"] = resolver.read_text()

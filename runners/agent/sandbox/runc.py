@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from runners.agent.sandbox.bubblewrap import TOOLS
+from runners.agent.sandbox.namespaces import TOOLS
 from runners.agent.sandbox.plan import Launch, Plan
 from runners.agent.sandbox.seccomp import FILTER
 
@@ -67,8 +67,13 @@ class Runc:
         )
         return Launch(tool, (), TOOLS, pid_file=pid_file)
 
-    def sweep(self) -> None:
-        self.sweep_state(self.state)
+    def forget(self, run: str) -> None:
+        """A container whose runtime was killed has left its groups and its state."""
+        if (self.state / run).exists():
+            subprocess.run(
+                [self.program, "--root", str(self.state), "delete", "--force", run],
+                env=TOOLS, stdin=subprocess.DEVNULL, capture_output=True, check=False,
+            )  # fmt: skip
 
     @classmethod
     def sweep_state(cls, state: Path) -> None:
@@ -77,10 +82,7 @@ class Runc:
         if runc is None or not state.exists():
             return
         for folder in state.iterdir():
-            subprocess.run(
-                [runc.program, "--root", str(state), "delete", "--force", folder.name],
-                env=TOOLS, stdin=subprocess.DEVNULL, capture_output=True, check=False,
-            )  # fmt: skip
+            runc.forget(folder.name)
 
 
 def config(plan: Plan, *, rootless: bool) -> dict[str, Any]:
