@@ -20,7 +20,12 @@ _NOT_IN_A_REF = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//")
 class _BranchName(Checked):
     """A partial git reference name (git-check-ref-format) of 1 to 256 bytes."""
 
-    schema = {"type": "string", "minLength": 1, "maxLength": BRANCH_BYTES, "description": "a git reference name of 1 to 256 bytes"}
+    schema = {
+        "type": "string",
+        "pattern": r"^[^\u0000-\u0020\u007f~^:?*\[\\]+$",
+        "maxLength": BRANCH_BYTES,
+        "description": "a git reference name of 1 to 256 bytes",
+    }
 
     @classmethod
     def check(cls, text: str) -> str:

@@ -149,9 +149,13 @@ def decode_query(request: HttpRequest, shape: type[T]) -> T:
     if any(NUL in text for text in values.values()):
         raise Invalid("query string: the NUL character is not allowed")
     try:
-        return msgspec.convert(values, type=shape, strict=False, dec_hook=dec_hook)
+        query = msgspec.convert(values, type=shape, strict=False, dec_hook=dec_hook)
     except msgspec.ValidationError as fault:
         raise Invalid(f"query string: {_with_path(str(fault))}") from None
+    for name, text in values.items():
+        if getattr(query, name, text) is None:  # msgspec takes the word for the value
+            raise Invalid(f"query string: $.{name}: {text!r} is no value")
+    return query
 
 
 def path_id(text: str, name: str) -> str:

@@ -20,6 +20,10 @@ U32_MAX = 2**32 - 1
 I32_MAX = 2**31 - 1
 I64_MAX = 2**63 - 1
 NUL = "\x00"
+UUID_PATTERN = "[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
+_SLUG_PATTERN = "[a-z0-9]+(-[a-z0-9]+)*"
+_TRIMMED = r"^[^\s\u0000\u001c-\u001f\u0085]([^\u0000]*[^\s\u0000\u001c-\u001f\u0085])?$"
+"""For the OpenAPI document: no NUL, no white space at the ends."""
 
 
 class _Kind(type):
@@ -89,16 +93,16 @@ class _Name(Checked):
 class _ResourceName(_Name):
     """Name of a project, testbed, measure, runner, spec, key, organization; plot title; units."""
 
-    schema = {"type": "string", "minLength": 1, "maxLength": 64, "description": "1 to 64 bytes, no white space at the ends"}
+    schema = {"type": "string", "pattern": _TRIMMED, "maxLength": 64, "description": "1 to 64 bytes, no white space at the ends"}
 
 
 class _BenchmarkName(_Name):
     limit, trimmed = 1024, False
-    schema = {"type": "string", "minLength": 1, "maxLength": 1024, "description": "1 to 1024 bytes"}
+    schema = {"type": "string", "pattern": r"^[^\u0000]+$", "maxLength": 1024, "description": "1 to 1024 bytes"}
 
 
 class _UserName(_Name):
-    schema = {"type": "string", "minLength": 1, "maxLength": 64, "pattern": r"^[0-9A-Za-z,.\-']([0-9A-Za-z ,.\-']*[0-9A-Za-z,.\-'])?$"}
+    schema = {"type": "string", "maxLength": 64, "pattern": r"^[0-9A-Za-z,.\-']([0-9A-Za-z ,.\-']*[0-9A-Za-z,.\-'])?$"}
     _allowed = re.compile(r"[0-9A-Za-z ,.\-']+")
 
     @classmethod
@@ -111,11 +115,11 @@ class _UserName(_Name):
 
 class _NonEmpty(_Name):
     limit = 1 << 20
-    schema = {"type": "string", "minLength": 1, "description": "no white space at the ends"}
+    schema = {"type": "string", "pattern": _TRIMMED, "maxLength": 1 << 20, "description": "no white space at the ends"}
 
 
 class _Slug(Checked):
-    schema = {"type": "string", "minLength": 1, "maxLength": SLUG_MAX, "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$"}
+    schema = {"type": "string", "maxLength": SLUG_MAX, "pattern": f"^{_SLUG_PATTERN}$"}
 
     @classmethod
     def check(cls, text: str) -> str:
@@ -127,7 +131,7 @@ class _Slug(Checked):
 class _ResourceId(Checked):
     """A UUID (lower case) or a slug."""
 
-    schema = {"type": "string", "minLength": 1, "description": "UUID or slug"}
+    schema = {"type": "string", "maxLength": SLUG_MAX, "pattern": f"^({_SLUG_PATTERN}|{UUID_PATTERN})$", "description": "UUID or slug"}
 
     @classmethod
     def check(cls, text: str) -> str:
@@ -142,7 +146,7 @@ class _NameId(_Name):
     """A UUID, a slug, or a name."""
 
     limit = 1024
-    schema = {"type": "string", "minLength": 1, "maxLength": 1024, "description": "UUID, slug or name"}
+    schema = {"type": "string", "pattern": _TRIMMED, "maxLength": 1024, "description": "UUID, slug or name"}
 
 
 class _GitHash(Checked):

@@ -157,12 +157,17 @@ def _dialect(schema: Any) -> Any:
             made.pop("anyOf")
             made = {**options[0], **made} if len(options) == 1 and "$ref" not in options[0] else {**made, "anyOf": options}
             made["nullable"] = True
+            if "enum" in made and None not in made["enum"]:
+                made["enum"] = [*made["enum"], None]
     return made
 
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     """A query parameter is absent or has a value; it is never null."""
-    return {key: value for key, value in schema.items() if key != "nullable"}
+    made = {key: value for key, value in schema.items() if key != "nullable"}
+    if "enum" in made:
+        made["enum"] = [value for value in made["enum"] if value is not None]
+    return made
 
 
 def _header(kind: str) -> dict[str, Any]:

@@ -10,14 +10,14 @@ import msgspec
 
 from bencher.core.api import Listing, Page
 from bencher.core.ids import as_uuid
-from bencher.core.newtypes import Checked, NameId
+from bencher.core.newtypes import UUID_PATTERN, Checked, NameId
 
 
 class _Milliseconds(Checked):
     """Whole milliseconds since 1970, as a moment."""
 
     python = datetime
-    schema = {"type": "integer", "minimum": 0}
+    schema = {"type": "integer", "minimum": 0, "maximum": 253_402_300_799_999}
 
     @classmethod
     def check(cls, text: str) -> datetime:
@@ -33,7 +33,7 @@ class _Uuids(Checked):
     """UUIDs between commas; at least one."""
 
     python = list
-    schema = {"type": "string", "description": "UUIDs between commas"}
+    schema = {"type": "string", "pattern": f"^{UUID_PATTERN}(,{UUID_PATTERN})*$", "description": "UUIDs between commas"}
     optional = False
 
     @classmethod
@@ -52,6 +52,11 @@ class _Uuids(Checked):
 class _OptionalUuids(_Uuids):
     """UUIDs between commas, some of which may be left out."""
 
+    schema = {
+        "type": "string",
+        "pattern": f"^({UUID_PATTERN})?(,({UUID_PATTERN})?)*$",
+        "description": "UUIDs between commas; items may be empty",
+    }
     optional = True
 
 

@@ -23,7 +23,7 @@ class Members(OrganizationView):
         rows = Membership.objects.select_related("user").filter(organization=self.organization(Permission.VIEW))
         if query.name is not None:
             rows = rows.filter(user__name=query.name)
-        rows = searched(rows, query.search, "user__name", "user__slug", key="user_id")
+        rows = searched(rows, query.search, "user__name", "user__slug", key="user__id")
         found, total = query.cut(ordered(rows, query.direction, "user__name"))
         return Reply([member_json(row) for row in found], total=total)
 

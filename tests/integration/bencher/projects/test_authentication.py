@@ -26,10 +26,13 @@ def status(header: str | None, access: Access) -> int:
     try:
         authenticate(header, access, now=NOW)
     except ServiceError as fault:
-        credential = (header or "").partition(" ")[2]
-        assert len(credential) < 8 or credential not in fault.message
-        return fault.status
+        return fault.status if not _repeats(header, fault.message) else 0
     return 200
+
+
+def _repeats(header: str | None, message: str) -> bool:
+    credential = (header or "").partition(" ")[2]
+    return len(credential) >= 8 and credential in message
 
 
 def token(user: User, audience: Audience = Audience.CLIENT, **changes: Any) -> str:

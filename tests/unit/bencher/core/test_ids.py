@@ -47,7 +47,8 @@ def test_slugs(name: str, slug: str) -> None:
 @pytest.mark.parametrize("slug", ["same", "y" * 64, "a-" * 27 + "a-bcdefgh", ""])
 def test_suffixes(slug: str) -> None:
     made = suffixed(slug)
-    assert is_slug(made) and len(made) <= 64
+    assert is_slug(made)
+    assert len(made) <= 64
     assert re.fullmatch(r"(.*-)?[a-z0-9]{8}", made)
     assert made.startswith(slug[:54].rstrip("-"))
 
@@ -61,7 +62,8 @@ def test_no_uuids(text: str) -> None:
 
 def test_keys() -> None:
     key = new_key("bencher_user_")
-    assert len(key) == 43 and is_key(key, "bencher_user_")
+    assert len(key) == 43
+    assert is_key(key, "bencher_user_")
     assert not is_key(key + "A", "bencher_user_")
     assert not is_key(key[:-1] + "-", "bencher_user_")
     assert not is_key(key[:-1] + "é", "bencher_user_")

@@ -70,7 +70,8 @@ def test_uuids_are_lowered() -> None:
 def test_moments(text: str, moment: datetime) -> None:
     value = msgspec.convert(text, Timestamp, dec_hook=dec_hook)
     assert value == moment
-    assert value.utcoffset() is not None and value.microsecond == 0
+    assert value.utcoffset() is not None
+    assert value.microsecond == 0
 
 
 @pytest.mark.parametrize(
