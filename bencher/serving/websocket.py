@@ -150,7 +150,8 @@ class Channel(WebSocketProtocol):
             super().onCloseHandshakeTimeout()
 
     def _closeConnection(self, abort: bool = False) -> None:
-        super()._closeConnection(abort and not self.wasClean)
+        """Without a reset once our close frame is on its way: a reset could overtake it."""
+        super()._closeConnection(abort and not self.wasClean and not getattr(self.transport, "_writeDisconnected", False))
 
     # -- the end ---------------------------------------------------------------------------------------------------
     def onClose(self, wasClean: bool, code: int | None, reason: str | None) -> None:

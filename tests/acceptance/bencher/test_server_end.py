@@ -35,8 +35,8 @@ def channel(running: Running, path: str = "/echo") -> Wire:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("count", [0, 1, 150])
 def test_every_channel_is_told(start: Callable[..., Running], number: int, count: int) -> None:
-    """Though none of them answers the close frame."""
-    running = start()
+    """Though none of them answers the close frame, or a ping."""
+    running = start(ping=60)
     channels = [channel(running) for _ in range(count)]
     started = time.monotonic()
     code, errors = running.stop(number)
@@ -49,7 +49,7 @@ def test_five_hundred_channels(start: Callable[..., Running]) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
     try:
-        running = start(drain=5, close=2)
+        running = start(drain=5, close=2, ping=60)
         channels = [channel(running) for _ in range(500)]
         started = time.monotonic()
         assert running.stop() == (0, "")
