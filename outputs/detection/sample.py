@@ -23,13 +23,9 @@ def mean(values: Sequence[float]) -> float:
 
 
 def deviation(values: Sequence[float], about: float) -> float:
-    """Sample standard deviation (divisor n - 1) around the mean ``about``; NaN for fewer than two values or beyond the range of floats."""
-    if len(values) < 2:
-        return math.nan
-    try:
-        return math.sqrt(math.fsum((value - about) ** 2 for value in values) / (len(values) - 1))
-    except (OverflowError, ValueError):
-        return math.nan
+    """Sample standard deviation (divisor n - 1) around the mean ``about``; NaN for fewer than two values. Squares do not overflow."""
+    count = len(values)
+    return math.dist(values, [about] * count) / math.sqrt(count - 1) if count > 1 else math.nan
 
 
 def quartiles(values: Sequence[float]) -> Quartiles:
