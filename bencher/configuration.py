@@ -47,6 +47,8 @@ def configuration() -> dict[str, Any]:
 def without_password(url: str) -> str:
     """The address with name and password, and a query that may hold some, hidden."""
     parts = urlsplit(url)
+    if "@" not in parts.netloc and not parts.query:
+        return url
     place = parts.netloc.rpartition("@")[2]
     netloc = f"{REDACTED}@{place}" if "@" in parts.netloc else place
     return urlunsplit((parts.scheme, netloc, parts.path, REDACTED if parts.query else "", ""))
