@@ -1,11 +1,14 @@
 """Celery: the work behind the answers. A message is a hint, never the truth: all work is rows, swept by the beat (recovery.md).
 
 Losing the broker therefore costs time, not jobs: publishing is best effort with short time-outs, and every task may run twice.
+
+Nothing here or in an ``AppConfig.ready`` touches the database: a worker forks, and each child opens connections and a pool of its own.
 """
 
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import os
 import time
 from typing import Any
@@ -103,11 +106,6 @@ def keep_logging(**_: Any) -> None:
 
 
 @worker_process_init.connect
-def forget_connections(**_: Any) -> None:
-    """A forked worker opens connections and pools of its own."""
-    from django.db import connections
-
-    for connection in connections.all(initialized_only=True):
-        connection.inc_thread_sharing()
-        connection.connection = None
-        connection.close()
+def allow_children(**_: Any) -> None:
+    """Prefork workers are marked as daemons, which may have no children; the parsing children end with their parent anyway (outputs/parsing.py)."""
+    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
