@@ -8,9 +8,9 @@ Nothing here or in an ``AppConfig.ready`` touches the database: a worker forks, 
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import os
 import time
+from multiprocessing import process
 from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "bencher.settings")
@@ -21,6 +21,7 @@ from django.conf import settings
 from kombu.exceptions import OperationalError
 
 logger = logging.getLogger(__name__)
+MAIN_PROCESS = process.current_process()
 PAUSE = 2.0
 """Seconds during which nothing is published after a failure: a dead broker must not slow every request down."""
 
@@ -107,5 +108,6 @@ def keep_logging(**_: Any) -> None:
 
 @worker_process_init.connect
 def allow_children(**_: Any) -> None:
-    """Prefork workers are marked as daemons, which may have no children; the parsing children end with their parent anyway (outputs/parsing.py)."""
-    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
+    """Billiard shows a prefork worker to multiprocessing as a daemon of its own kind, which may have no children. Parsing needs some (outputs/parsing.py);
+    they end with the worker that started them."""
+    process._current_process = MAIN_PROCESS  # type: ignore[attr-defined]
