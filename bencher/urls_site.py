@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from django.urls import path
 
-from bencher import views
+from bencher import pages, views
 
 urlpatterns = [
     path("", views.Root.as_view()),
+    path("docs", pages.docs, name="docs"),
     path("v0/server/version", views.Version.as_view()),
     path("v0/server/spec", views.Document.as_view()),
     path("v0/server/config/console", views.Console.as_view()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from typing import Any
 
@@ -291,3 +292,17 @@ def test_deploy_check_warns_of_anonymous_runs(settings: Any) -> None:
     assert "bencher.W001" not in ids()
     settings.BENCHER_RATE_LIMITS = "nonsense"
     assert "bencher.E001" in ids()
+
+
+def test_docs_page_has_its_own_copies() -> None:
+    """Nothing comes from elsewhere, nothing is inline."""
+    response = Api().send("GET", "/docs")
+    text = response.content.decode()
+    assert response["content-type"].startswith("text/html")
+    assert "unsafe" not in response["content-security-policy"]
+    sources = re.findall(r'(?:src|href)="([^"]+)"', text)
+    assert len(sources) == 6
+    for source in sources:
+        assert source.startswith("/")
+        assert Api().send("GET", source).status_code == 200
+    assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\son\w+=", text)
