@@ -126,7 +126,11 @@ class Cgroups:
     def detect(cls, owner: str) -> "Cgroups":
         mounts = Path("/proc/self/mountinfo").read_text()
         own = Path("/proc/self/cgroup").read_text()
-        return cls(find(mounts, own, root=os.geteuid() == 0), owner)
+        found = find(mounts, own, root=os.geteuid() == 0)
+        if os.geteuid() != 0:
+            for hierarchy in found:
+                make_way(hierarchy)
+        return cls(found, owner)
 
     def create(self, name: str, limits: GroupLimits) -> Group:
         """A group for one run, with as many of the limits as possible."""
@@ -186,6 +190,17 @@ def find(mountinfo: str, own: str, *, root: bool) -> list[Hierarchy]:
                 path = homes.get(min(controllers), "/")
                 found.append(Hierarchy(1, _home(mount, mount_root, path) / FOLDER, controllers))
     return found
+
+
+def make_way(hierarchy: Hierarchy) -> None:
+    """In a delegated group of version 2 (systemd: `Delegate=yes`) only leaves may hold processes: its processes, ours too, move into `runner/`."""
+    home = hierarchy.base.parent
+    if hierarchy.version != 2 or not hierarchy.controllers or not os.access(home / "cgroup.procs", os.W_OK):
+        return
+    with contextlib.suppress(OSError):
+        (home / "runner").mkdir(exist_ok=True)
+        for pid in (home / "cgroup.procs").read_text().split():
+            (home / "runner" / "cgroup.procs").write_text(pid)
 
 
 def _home(mount: str, mount_root: str, path: str) -> Path:

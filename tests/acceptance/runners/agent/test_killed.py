@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runners.agent.cgroups import FOLDER
-from tests.acceptance.runners.agent.kit import FakeServer, Runner
+from tests.acceptance.runners.agent.kit import FakeServer, Runner, marked
 
 pytestmark = pytest.mark.acceptance
 
@@ -17,22 +17,6 @@ JOBS = int(os.environ.get("BENCHER_TEST_KILLS", "6"))
 """Fifty in the long version."""
 
 SECONDS = 0.9
-
-
-def marked(mark: str) -> list[int]:
-    """Processes that carry the mark in their arguments."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdecimal() and mark.encode() in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
-
-
-def groups(mark: str) -> list[Path]:
-    return [path for path in Path("/sys/fs/cgroup").rglob(f"{FOLDER}/*{mark}*") if path.is_dir()]
 
 
 def own_groups(before: set[Path]) -> set[Path]:

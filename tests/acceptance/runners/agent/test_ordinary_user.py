@@ -1,12 +1,16 @@
 """The runner as an ordinary user: no root, no control groups, the same results."""
 
 import os
+import signal
 import sys
+import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.runners.agent.kit import FakeServer, Runner
+from tests.acceptance.runners.agent.kit import FakeServer, Runner, marked
 
 pytestmark = pytest.mark.acceptance
 NOBODY = 65534
@@ -23,15 +27,11 @@ def python() -> str:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A folder of the ordinary user's own, which may pass through those above."""
-    for parent in (tmp_path, *tmp_path.parents):
-        if not parent.stat().st_mode & 0o001:
-            parent.chmod(parent.stat().st_mode | 0o011)
-    own = tmp_path / "own"
-    own.mkdir()
-    os.chown(own, NOBODY, NOBODY)
-    return own
+def folder() -> Iterator[Path]:
+    """A folder of the ordinary user's own. Not below pytest's, which it keeps from everybody else."""
+    with tempfile.TemporaryDirectory(prefix="bencher-runner-test-") as path:
+        os.chown(path, NOBODY, NOBODY)
+        yield Path(path)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests are this one")
@@ -45,3 +45,17 @@ def test_an_ordinary_user(server: FakeServer, digest: str, folder: Path, python:
         assert result["results"] == [{"exit_code": 0, "stdout": "done\n", "output": {"made": ""}}] * 2
         assert not list((folder / "state/bench-1/runs").iterdir())
         assert runner.stop() == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the other tests are this one")
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "runc"])
+def test_killed_as_an_ordinary_user(server: FakeServer, digest: str, folder: Path, python: str, sandbox: str) -> None:
+    """No control group tells what belongs to the dead runner: the process namespace has died with it."""
+    mark = f"ordinary-{os.getpid()}-{sandbox}"
+    for pause in (0.0, 0.05, 0.1, 0.2, 1.0):
+        with Runner(server, folder / "state", "--sandbox", sandbox, user=NOBODY, python=python) as runner:
+            server.submit(digest, "/bin/sh", "-c", f": {mark}; (setsid /bin/sh -c ': {mark}; sleep 60' &); sleep 60")
+            server.wait(lambda: not server.jobs)
+            time.sleep(pause)
+            runner.stop(signal.SIGKILL)
+            server.wait(lambda: not marked(mark), 10)

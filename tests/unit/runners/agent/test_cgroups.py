@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from runners.agent.cgroups import Cgroups, Group, GroupLimits, Hierarchy, Usage, find
+from runners.agent.cgroups import Cgroups, Group, GroupLimits, Hierarchy, Usage, find, make_way
 
 V2_ONLY = "30 24 0:26 / {top} rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
 HYBRID = (
@@ -79,6 +79,19 @@ class TestVersion2:
         group = Group([tmp_path])
         assert group.usage() == Usage(10, 20, 4096)
         assert group.oom_killed()
+
+
+def test_a_delegated_group_is_emptied_for_its_controllers(tmp_path: Path) -> None:
+    (tmp_path / "cgroup.procs").write_text("4711\n")
+    make_way(Hierarchy(2, tmp_path / "bencher", frozenset({"memory"})))
+    assert (tmp_path / "runner/cgroup.procs").read_text() == "4711"
+
+
+@pytest.mark.parametrize(("version", "controllers"), [(1, {"memory"}), (2, set())])
+def test_other_groups_stay_as_they_are(tmp_path: Path, version: int, controllers: set[str]) -> None:
+    (tmp_path / "cgroup.procs").write_text("4711\n")
+    make_way(Hierarchy(version, tmp_path / "bencher", frozenset(controllers)))
+    assert not (tmp_path / "runner").exists()
 
 
 class TestVersion1:
