@@ -20,7 +20,16 @@ HOST = "127.0.0.1"
 MANAGE = Path(__file__).resolve().parents[2] / "manage.py"
 READY_SECONDS = 60.0
 STOP_SECONDS = 12.0
-OTHER_SETTINGS = ("DATABASE_URL", "REDIS_URL", "BENCHER_REDIS_PREFIX", "STORAGE_URL", "SECRET_KEY", "BENCHER_CONSOLE_URL", "EMAIL_URL")
+OTHER_SETTINGS = (
+    "DJANGO_SETTINGS_MODULE",
+    "DATABASE_URL",
+    "REDIS_URL",
+    "BENCHER_REDIS_PREFIX",
+    "STORAGE_URL",
+    "SECRET_KEY",
+    "BENCHER_CONSOLE_URL",
+    "EMAIL_URL",
+)
 """Of the surrounding installation: the demo has nothing to do with it."""
 
 
