@@ -304,5 +304,7 @@ def test_docs_page_has_its_own_copies() -> None:
     assert len(sources) == 6
     for source in sources:
         assert source.startswith("/")
-        assert Api().send("GET", source).status_code == 200
+        asset = Api().send("GET", source)
+        asset.close()
+        assert asset.status_code == 200
     assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\son\w+=", text)
