@@ -3,105 +3,42 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from tests.acceptance.bencher.program import Program, manage
+
 pytestmark = [pytest.mark.acceptance, pytest.mark.enable_socket]
-MANAGE = Path(__file__).resolve().parents[3] / "manage.py"
-
-
-class Server:
-    """``up`` on a data folder and a free port."""
-
-    def __init__(self, folder: Path, *options: str, cwd: Path | None = None, **environment: str) -> None:
-        self.folder = folder
-        self.log = folder.parent / f"{len(list(folder.parent.iterdir()))}.log"
-        self.environment = {**clean_environment(), **environment}
-        command = [sys.executable, str(MANAGE), "up", "--bind", "127.0.0.1:0", "--data", str(folder), *options]
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(command, cwd=cwd, env=self.environment, stdout=log, stderr=log, start_new_session=True)
-        self.url = ""
-
-    def ready(self, timeout: float = 60) -> Server:
-        deadline = time.monotonic() + timeout
-        while not (found := re.search(r"^listening on (http://\S+)$", self.text(), re.MULTILINE)):
-            assert self.process.poll() is None, self.text()
-            assert time.monotonic() < deadline, self.text()
-            time.sleep(0.05)
-        self.url = found[1]
-        return self
-
-    def text(self) -> str:
-        return self.log.read_text()
-
-    def stop(self, number: int = signal.SIGTERM, *, group: bool = False) -> int:
-        if group:
-            os.killpg(self.process.pid, number)
-        else:
-            self.process.send_signal(number)
-        return self.process.wait(15)
-
-    def children(self) -> list[int]:
-        """Processes of the server's session and group, without the server."""
-        return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if pid != self.process.pid and self._is_ours(pid)]
-
-    def _is_ours(self, pid: int) -> bool:
-        try:
-            if os.getsid(pid) != self.process.pid:
-                return False
-            assert os.getpgid(pid) == self.process.pid  # a supervisor that signals the group reaches it
-        except ProcessLookupError:
-            return False
-        return True
-
-    def close(self) -> None:
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-
-
-def clean_environment() -> dict[str, str]:
-    """SQLite and memory, whatever the tests run on."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("BENCHER_", "DATABASE_", "REDIS_", "STORAGE_", "SECRET_", "DJANGO_"))
-    }
-
-
-def manage(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**clean_environment(), "BENCHER_DATA_DIR": str(folder)}
-    return subprocess.run([sys.executable, str(MANAGE), *arguments], env=environment, capture_output=True, text=True, timeout=60)
 
 
 @pytest.fixture
-def up(tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    servers: list[Server] = []
+def up(tmp_path: Path) -> Iterator[Callable[..., Program]]:
+    """``up(name="data", cwd=…, SETTING="value")``"""
+    programs: list[Program] = []
 
-    def start(name: str = "data", **options: str) -> Server:
-        servers.append(Server(tmp_path / name, **options))
-        return servers[-1]
+    def start(name: str = "data", **options: Any) -> Program:
+        folder = tmp_path / name
+        programs.append(Program(folder, "up", "--bind", "127.0.0.1:0", "--data", str(folder), **options))
+        return programs[-1]
 
     yield start
-    for server in servers:
-        server.close()
+    for program in programs:
+        program.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("group", [False, True], ids=["process", "group"])
-def test_a_life(up: Callable[..., Server], tmp_path: Path, number: int, group: bool) -> None:
+def test_a_life(up: Callable[..., Program], tmp_path: Path, number: int, group: bool) -> None:
     """From any working directory: starts, is ready, stops in time with exit code 0, and leaves no child."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -112,28 +49,22 @@ def test_a_life(up: Callable[..., Server], tmp_path: Path, number: int, group: b
     started = time.monotonic()
     assert server.stop(number, group=group) == 0
     assert time.monotonic() - started < 10
-    deadline = time.monotonic() + 5
-    while server.children():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    server.expect_no_children()
     assert "Traceback" not in server.text()
     assert not list(elsewhere.iterdir())
     assert (tmp_path / "data" / "secret_key").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_stop_during_the_start(up: Callable[..., Server]) -> None:
+def test_a_stop_during_the_start(up: Callable[..., Program]) -> None:
     """At whatever moment: exit code 0 and nothing left. Before Python has read the first lines the signal simply ends it."""
     for delay in (0.3, 1.0):
         server = up()
         time.sleep(delay)
         assert server.stop() in (0, -signal.SIGTERM)
-        deadline = time.monotonic() + 5
-        while server.children():
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        server.expect_no_children()
 
 
-def test_kill_and_restart(up: Callable[..., Server]) -> None:
+def test_kill_and_restart(up: Callable[..., Program]) -> None:
     """After SIGKILL no child survives, and the next start finds all that was answered."""
     server = up().ready()
     key = manage(server.folder, "create_admin", "--email", "ada@example.com").stdout.strip()
@@ -142,17 +73,14 @@ def test_kill_and_restart(up: Callable[..., Server]) -> None:
     httpx.post(f"{server.url}/v0/specs", json=SPEC, headers=bearer).raise_for_status()
     server.process.kill()
     server.process.wait()
-    deadline = time.monotonic() + 5
-    while server.children():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    server.expect_no_children()
     server = up().ready()
     (spec,) = httpx.get(f"{server.url}/v0/specs", headers=bearer).json()
     assert spec["name"] == SPEC["name"]
     assert server.stop() == 0
 
 
-def test_one_server_on_a_folder(up: Callable[..., Server]) -> None:
+def test_one_server_on_a_folder(up: Callable[..., Program]) -> None:
     first = up().ready()
     second = up("data")
     assert second.process.wait(60) == 1
@@ -178,7 +106,7 @@ def test_a_wrong_address(tmp_path: Path, address: str) -> None:
     assert "--bind: expected HOST:PORT" in ran.stderr
 
 
-def test_a_wrong_setting_is_a_sentence(up: Callable[..., Server]) -> None:
+def test_a_wrong_setting_is_a_sentence(up: Callable[..., Program]) -> None:
     server = up(BENCHER_HEARTBEAT_TIMEOUT="soon")
     assert server.process.wait(60) != 0
     assert "BENCHER_HEARTBEAT_TIMEOUT: expected a whole number, got 'soon'" in server.text()
@@ -198,7 +126,7 @@ def test_create_admin(tmp_path: Path) -> None:
 SPEC = {"name": "Small", "os": "linux", "architecture": "x86_64", "cpu": 1, "memory": 1 << 30, "disk": 1 << 30, "network": False}
 
 
-def test_channels_are_told_of_the_end(up: Callable[..., Server]) -> None:
+def test_channels_are_told_of_the_end(up: Callable[..., Program]) -> None:
     """More than a hundred real channels: all hear 1001, the exit code is 0, and it does not take ten seconds."""
     server = up().ready()
     key = manage(server.folder, "create_admin", "--email", "ada@example.com").stdout.strip()
@@ -218,10 +146,8 @@ def test_channels_are_told_of_the_end(up: Callable[..., Server]) -> None:
     assert "Traceback" not in server.text()
 
 
-def test_a_channel_needs_the_runners_key(up: Callable[..., Server]) -> None:
+def test_a_channel_needs_the_runners_key(up: Callable[..., Program]) -> None:
     """Refused before the upgrade, and no other path has a channel."""
-    from websockets.exceptions import InvalidStatus
-
     server = up().ready()
     for path, status in (("/v0/runners/nobody/channel", 401), ("/elsewhere", 404)):
         with pytest.raises(InvalidStatus) as refused, connect(server.url.replace("http", "ws", 1) + path):
