@@ -65,9 +65,25 @@ class JobAdmin(ModelAdmin):
     actions = ("cancel", "resubmit", "reprocess")
     actions_detail = ("cancel_this", "resubmit_this", "reprocess_this")
     fieldsets = (
-        (None, {"fields": ("id", "status_badge", "failure", "project", "organization", "report", "spec", "runner", "priority", "timeout")}),
+        (
+            None,
+            {
+                "fields": (
+                    "id",
+                    "status_badge",
+                    "failure",
+                    "project",
+                    "organization",
+                    "report_link",
+                    "spec",
+                    "runner",
+                    "priority",
+                    "timeout",
+                )
+            },
+        ),
         ("Times", {"fields": ("created", "claimed", "started", "liveness", "completed", "due", "processing_until", "modified")}),
-        ("Output", {"fields": ("shown_output", "output")}),
+        ("Output", {"fields": ("shown_output", "output_name")}),
         ("Configuration", {"fields": ("shown_config", "source_ip"), "classes": ("collapse",)}),
     )
 
@@ -84,6 +100,16 @@ class JobAdmin(ModelAdmin):
     @display(description="status", label=BADGES, ordering="status")
     def status_badge(self, job: Job) -> str:
         return job.status
+
+    @display(description="report")
+    def report_link(self, job: Job) -> SafeString:
+        return format_html(
+            '<a class="underline" href="/console/projects/{}/reports/{}">{}</a>', job.project.slug, job.report_id, job.report_id
+        )
+
+    @display(description="SHA-256")
+    def output_name(self, job: Job) -> str:
+        return job.output or "none"
 
     @display(description="output")
     def shown_output(self, job: Job) -> SafeString | str:

@@ -80,3 +80,6 @@ class JobEvent(models.Model):
     class Meta:
         ordering = ("id",)
         indexes = [models.Index(fields=["job", "id"], name="job_event_list")]
+
+    def __str__(self) -> str:
+        return self.action

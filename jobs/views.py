@@ -66,6 +66,7 @@ class ResubmitView(JobView):
     @documented(body=JsonResubmitJob, returns=JsonJob, status=201)
     def post(self, request: Any, project: str, job: str) -> Reply:
         """Run a job again: same configuration and spec, on a new report."""
+        self.limit("runs")
         found = self.job("create")
         wanted = self.body(JsonResubmitJob) if self.request._request.body else JsonResubmitJob()
         if wanted.priority is not None and not self.caller.is_admin:

@@ -326,3 +326,16 @@ def test_headers_are_those_of_the_authenticated_for_everybody(fallback: Spec) ->
     response = Api().send("POST", "/v0/run", body(make_project()))
     assert response.status_code == 201
     assert response["access-control-allow-headers"] == "Content-Type, Authorization"
+
+
+def test_runs_are_counted(settings: Any, project: Project, api: Api, fallback: Spec) -> None:
+    """Jobs, local results and resubmissions together; everything else goes on."""
+    settings.BENCHER_RATE_LIMITS = "user.runs=2/day"
+    report = api.ok("POST", "/v0/run", body(project))
+    api.ok("POST", "/v0/run", {**RUN, "project": project.slug})
+    for path in ("/v0/run", f"/v0/projects/{project.slug}/jobs/{report['job']}/resubmit"):
+        response = api.send("POST", path, body(project) if path == "/v0/run" else None)
+        assert response.status_code == 429
+        assert int(response["retry-after"]) > 0
+    api.ok("GET", f"/v0/projects/{project.slug}/jobs")
+    assert Job.objects.count() == 1
