@@ -7,6 +7,7 @@ import io
 import math
 import threading
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from outputs.selectors.perf import Line
@@ -39,7 +40,7 @@ def _draw(lines: Sequence[Line], title: str) -> bytes:
     axes.grid(visible=True, alpha=0.3)
     drawn = [
         axes.plot(
-            [point.start_time for point in line.points],  # type: ignore[arg-type]
+            [datetime.fromisoformat(point.start_time) for point in line.points],  # type: ignore[arg-type]
             [_drawable(point.value) for point in line.points],
             marker="o",
             markersize=3,

@@ -9,29 +9,32 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from django.db.models import F
+
 from bencher.projects.models import Project
 from bencher.specs.models import Spec
 from outputs.models import Benchmark, Branch, Head, Measure, Metric, Testbed, ThresholdModel
 from outputs.selectors.reports import in_bulk
+from outputs.selectors.texts import MomentText, UuidText
 
 LIMIT = 255
 
 
 class Point(NamedTuple):
-    """One metric of a series, as columns of one query."""
+    """One metric of a series, as columns of one query. UUIDs and moments are texts, as JSON shows them."""
 
-    head_id: UUID
-    testbed_id: UUID
-    benchmark_id: UUID
-    measure_id: UUID
+    head_id: str
+    testbed_id: str
+    benchmark_id: str
+    measure_id: str
     spec_id: UUID | None
-    report_id: UUID
+    report_id: str
     iteration: int
-    start_time: datetime
-    end_time: datetime
+    start_time: str
+    end_time: str
     number: int
     hash: str | None
-    metric_id: UUID
+    metric_id: str
     value: float
     lower_value: float | None
     upper_value: float | None
@@ -39,23 +42,28 @@ class Point(NamedTuple):
     baseline: float | None
     lower_limit: float | None
     upper_limit: float | None
-    alert_id: UUID | None
+    alert_id: str | None
     alert_limit: str | None
     alert_status: str | None
-    alert_modified: datetime | None
+    alert_modified: str | None
     change_before: float | None
     change_after: float | None
     change_p_value: float | None
 
 
 COLUMNS = (
-    *("report__version__head_versions__head_id", "report__testbed_id", "benchmark_id", "measure_id", "report__spec_id", "report_id"),
-    *("iteration", "report__start_time", "report__end_time", "report__version__head_versions__number", "report__version__hash"),
-    *("id", "value", "lower_value", "upper_value", "model_id", "baseline", "lower_limit", "upper_limit"),
-    *("alert__id", "alert__limit", "alert__status", "alert__modified"),
-    *("change_point__before", "change_point__after", "change_point__p_value"),
+    *(UuidText("report__version__head_versions__head_id"), UuidText("report__testbed_id"), UuidText("benchmark_id")),
+    *(UuidText("measure_id"), F("report__spec_id"), UuidText("report_id"), F("iteration")),
+    *(MomentText("report__start_time"), MomentText("report__end_time")),
+    *map(F, ("report__version__head_versions__number", "report__version__hash")),
+    UuidText("id"),
+    *map(F, ("value", "lower_value", "upper_value", "model_id", "baseline", "lower_limit", "upper_limit")),
+    *(UuidText("alert__id"), F("alert__limit"), F("alert__status"), MomentText("alert__modified")),
+    *map(F, ("change_point__before", "change_point__after", "change_point__p_value")),
 )
 ORDER = ("report__version__head_versions__number", "report__start_time", "iteration", "id")
+Key = tuple[str, str, str, str]
+"""Head, testbed, benchmark, measure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +106,7 @@ def perf(project: Project, wanted: Wanted) -> tuple[list[Line], dict[UUID, Thres
     lists = _lists(project, wanted)
     if not all(any(item is not None for item in items) for items in lists):
         return [], {}
-    points: dict[tuple[UUID, UUID, UUID, UUID], list[Point]] = {}
+    points: dict[Key, list[Point]] = {}
     for row in _points(lists, wanted):
         points.setdefault(row[:4], []).append(row)
     lines = [line for line in _combine(lists, points) if line.points]
@@ -151,10 +159,10 @@ def _points(lists: _Lists, wanted: Wanted) -> Iterator[Point]:
         rows = rows.filter(report__start_time__gte=wanted.start_time)
     if wanted.end_time is not None:
         rows = rows.filter(report__end_time__lte=wanted.end_time)
-    return map(Point._make, rows.order_by(*ORDER).values_list(*COLUMNS).iterator(chunk_size=5000))
+    return map(Point._make, rows.order_by(*ORDER).values_list(*COLUMNS))
 
 
-def _combine(lists: _Lists, points: dict[tuple[UUID, UUID, UUID, UUID], list[Point]]) -> Iterator[Line]:
+def _combine(lists: _Lists, points: dict[Key, list[Point]]) -> Iterator[Line]:
     """The cross product in order, up to the first combination whose places (from 1) multiply to more than 255."""
     for first, head in enumerate(lists.heads, 1):
         for second, place in enumerate(lists.testbeds, 1):
@@ -164,7 +172,7 @@ def _combine(lists: _Lists, points: dict[tuple[UUID, UUID, UUID, UUID], list[Poi
                         return
                     if head and place and benchmark and measure:
                         (branch, shown), (testbed, spec) = head, place
-                        found = points.get((shown.id, testbed.id, benchmark.id, measure.id), [])
+                        found = points.get((str(shown.id), str(testbed.id), str(benchmark.id), str(measure.id)), [])
                         yield Line(branch, shown, testbed, spec, benchmark, measure, _of_spec(found, spec))
 
 
