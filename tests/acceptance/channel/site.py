@@ -1,0 +1,264 @@
+"""Servers to break: embedded, or two web processes, worker and beat on PostgreSQL and Redis, each behind a door that can be shut."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import psycopg
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
+
+from bencher.demo.processes import HOST, MANAGE, Process, Server, free_port
+
+HT, GP = 10, 60
+TIMES = {"BENCHER_HEARTBEAT_TIMEOUT": str(HT), "BENCHER_JOB_TIMEOUT_GRACE_PERIOD": str(GP), "BENCHER_SWEEP_INTERVAL": "1"}
+
+
+class Door:
+    """A TCP port in front of a service; shut, it cuts what goes through it and lets nobody in, as a service that has died."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self.target = (host, port)
+        self.port = free_port()
+        self._pairs: set[tuple[socket.socket, socket.socket]] = set()
+        self._listener: socket.socket | None = None
+        self.open()
+
+    def open(self) -> None:
+        self._listener = socket.create_server((HOST, self.port))
+        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
+
+    def shut(self) -> None:
+        if self._listener is not None:
+            with contextlib.suppress(OSError):
+                self._listener.shutdown(socket.SHUT_RDWR)
+            self._listener.close()
+            self._listener = None
+        for pair in list(self._pairs):
+            for one in pair:
+                with contextlib.suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+
+    def _accept(self, listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, _ = listener.accept()
+                far = socket.create_connection(self.target)
+                threading.Thread(target=self._pump, args=(near, far), daemon=True).start()
+
+    def _pump(self, near: socket.socket, far: socket.socket) -> None:
+        pair = (near, far)
+        self._pairs.add(pair)
+        try:
+            while True:
+                readable, _, _ = select.select([near, far], [], [])
+                for source in readable:
+                    data = source.recv(65536)
+                    if not data:
+                        return
+                    (far if source is near else near).sendall(data)
+        except OSError:
+            pass
+        finally:
+            self._pairs.discard(pair)
+            for one in pair:
+                one.close()
+
+
+class Production:
+    """On the PostgreSQL server of ``DATABASE_URL`` and the Redis of ``REDIS_URL``, in a database and under a prefix of its own."""
+
+    def __init__(self, folder: Path, **env: str) -> None:
+        self.folder, self.name = folder, f"channel_{secrets.token_hex(6)}"
+        self.admin_url = os.environ["DATABASE_URL"]
+        with psycopg.connect(self.admin_url, autocommit=True) as connection:
+            connection.execute(f'CREATE DATABASE "{self.name}"')  # type: ignore[call-overload]
+        database, redis = urlsplit(self.admin_url), urlsplit(os.environ["REDIS_URL"])
+        self.database = Door(database.hostname or HOST, database.port or 5432)
+        self.redis = Door(redis.hostname or HOST, redis.port or 6379)
+        user = f"{database.username}{f':{database.password}' if database.password else ''}@" if database.username else ""
+        self.ports = [free_port(), free_port()]
+        self.urls = [f"http://{HOST}:{port}" for port in self.ports]
+        self.env = {
+            **{name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"},
+            **TIMES,
+            "DATABASE_URL": f"postgresql://{user}{HOST}:{self.database.port}/{self.name}",
+            "REDIS_URL": f"redis://{HOST}:{self.redis.port}{redis.path}",
+            "BENCHER_REDIS_PREFIX": self.name,
+            "STORAGE_URL": f"file://{folder}/storage",
+            "BENCHER_DATA_DIR": str(folder),
+            "BENCHER_PUBLIC_URL": self.urls[0],
+            "SECRET_KEY": "acceptance" * 5,
+            "PYTHONPATH": os.pathsep.join([str(MANAGE.parent), os.environ.get("PYTHONPATH", "")]),
+            **env,
+        }
+        self.processes: dict[str, Process] = {}
+
+    def start(self) -> Production:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.manage("migrate", "--noinput")
+        for number, port in enumerate(self.ports):
+            self.processes[f"web{number}"] = self._run(f"web{number}", str(MANAGE), "serve", "--bind", f"{HOST}:{port}")
+        celery = ("-m", "celery", "-A", "bencher")
+        self.processes["worker"] = self._run("worker", *celery, "worker", "--concurrency", "1")
+        self.processes["beat"] = self._run("beat", *celery, "beat", "--schedule", str(self.folder / "beat.db"))
+        for url in self.urls:
+            until(lambda url=url: _ready(url), 90, "the web processes answer")
+        return self
+
+    def _run(self, name: str, *command: str) -> Process:
+        return Process(name, [sys.executable, *command], folder=self.folder, env=self.env)
+
+    def manage(self, *arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, str(MANAGE), *arguments], cwd=self.folder, env=self.env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        return done.stdout
+
+    def close(self) -> None:
+        for process in self.processes.values():
+            process.kill()
+        for door in (self.database, self.redis):
+            door.shut()
+        with psycopg.connect(self.admin_url, autocommit=True) as connection:
+            connection.execute(f'DROP DATABASE "{self.name}" WITH (FORCE)')  # type: ignore[call-overload]
+
+
+def _ready(url: str) -> bool:
+    with contextlib.suppress(httpx.HTTPError):
+        return httpx.get(f"{url}/readyz", timeout=2).status_code == 200
+    return False
+
+
+def until(condition: Any, seconds: float, what: str) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.1)
+
+
+class World:
+    """Users, runners and jobs of a site, through its REST."""
+
+    def __init__(self, site: Production | Server) -> None:
+        self.site = site
+        self.urls = site.urls if isinstance(site, Production) else [site.url]
+        found = re.search(r"bencher_user_[0-9A-Za-z]{30}", site.manage("create_admin", "--email", "admin@example.com", "--name", "Admin"))
+        assert found
+        self.http = httpx.Client(headers={"Authorization": f"Bearer {found.group()}"}, timeout=30)
+        slug = f"o-{secrets.token_hex(4)}"
+        self.call("POST", "/v0/organizations", {"name": slug, "slug": slug})
+        self.project = self.call("POST", f"/v0/organizations/{slug}/projects", {"name": slug, "slug": slug})["slug"]
+        hardware = {"os": "linux", "architecture": "x86_64", "cpu": 1, "memory": 1 << 30, "disk": 10 << 30, "network": False}
+        self.spec = self.call("POST", "/v0/specs", {"name": slug, **hardware})["uuid"]
+
+    def call(self, method: str, path: str, body: Any = None, node: int = 0) -> Any:
+        response = self.http.request(method, self.urls[node] + path, json=body)
+        assert response.is_success, f"{method} {path}: {response.status_code} {response.text[:300]}"
+        return response.json()
+
+    def runner(self) -> tuple[str, str]:
+        made = self.call("POST", "/v0/runners", {"name": f"r-{secrets.token_hex(4)}"})
+        self.call("POST", f"/v0/runners/{made['uuid']}/specs", {"spec": self.spec})
+        return made["uuid"], made["key"]
+
+    def submit(self, node: int = 0) -> str:
+        body = {
+            "project": self.project,
+            "branch": "main",
+            "testbed": "bench",
+            "start_time": "2026-01-01T00:00:00Z",
+            "end_time": "2026-01-01T00:00:00Z",
+            "results": [],
+            "job": {"image": f"localhost/{self.project}@sha256:{'0' * 64}", "spec": self.spec, "timeout": 600},
+        }
+        body["job"]["image"] = f"{urlsplit(self.urls[0]).netloc}/{self.project}@sha256:{'0' * 64}"  # type: ignore[index]
+        return str(self.call("POST", "/v0/run", body, node)["job"])
+
+    def status(self, job: str, node: int = 0) -> str:
+        return str(self.call("GET", f"/v0/projects/{self.project}/jobs/{job}", node=node)["status"])
+
+    def connect(self, runner: tuple[str, str], node: int = 0) -> Line:
+        return Line(self.urls[node], *runner)
+
+    def executing(self, node: int = 0) -> tuple[Line, str, tuple[str, str]]:
+        runner, job = self.runner(), self.submit()
+        line = self.connect(runner, node)
+        assert line.ask({"event": "ready", "poll_timeout": 20})["uuid"] == job
+        assert line.ask({"event": "running"}) == {"event": "ack"}
+        return line, job, runner
+
+
+class Line:
+    """A runner's end of the channel."""
+
+    def __init__(self, url: str, runner: str, key: str) -> None:
+        self.socket: ClientConnection = connect(
+            f"{url.replace('http', 'ws', 1)}/v0/runners/{runner}/channel",
+            additional_headers={"Authorization": f"Bearer {key}"},
+            compression=None,
+            ping_interval=None,
+            open_timeout=20,
+            close_timeout=1,
+        ).__enter__()
+
+    def send(self, message: dict[str, Any]) -> None:
+        self.socket.send(json.dumps(message))
+
+    def hear(self, timeout: float = 15) -> dict[str, Any]:
+        heard: dict[str, Any] = json.loads(self.socket.recv(timeout=timeout))
+        return heard
+
+    def ask(self, message: dict[str, Any], timeout: float = 25) -> dict[str, Any]:
+        self.send(message)
+        return self.hear(timeout)
+
+    def beat(self) -> dict[str, Any]:
+        return self.ask({"event": "heartbeat"})
+
+    def silent(self, seconds: float) -> bool:
+        try:
+            self.hear(seconds)
+        except TimeoutError:
+            return True
+        return False
+
+    def end(self, timeout: float = 20) -> tuple[int | None, str]:
+        try:
+            heard = self.hear(timeout)
+        except ConnectionClosed as closed:
+            return (closed.rcvd.code, closed.rcvd.reason) if closed.rcvd else (None, "")
+        raise AssertionError(f"the channel goes on: {heard}")
+
+    def drop(self) -> None:
+        with contextlib.suppress(OSError):
+            self.socket.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.socket.close()
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            self.socket.close()
+
+
+def completed(job: str, text: str = "{}") -> dict[str, Any]:
+    return {"event": "completed", "job": job, "results": [{"exit_code": 0, "stdout": text}]}
+
+
+def stop_process(process: Process, number: int = signal.SIGKILL) -> None:
+    os.killpg(process.popen.pid, number)
