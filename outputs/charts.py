@@ -58,7 +58,7 @@ def _draw(lines: Sequence[Line], title: str) -> bytes:
     else:
         axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center")
     picture = io.BytesIO()
-    canvas.print_jpg(picture, pil_kwargs={"quality": 90})
+    canvas.print_jpg(picture, pil_kwargs={"quality": 90})  # type: ignore[no-untyped-call]
     return picture.getvalue()
 
 

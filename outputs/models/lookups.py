@@ -14,19 +14,19 @@ from django.db.models import Field, ForeignKey, Lookup
 
 @Field.register_lookup
 @ForeignKey.register_lookup
-class Among(Lookup):  # type: ignore[type-arg]
+class Among(Lookup):
     lookup_name = "among"
     prepare_rhs = False
 
-    def get_db_prep_lookup(self, value: Any, connection: Any) -> tuple[str, list[Any]]:
+    def get_db_prep_lookup(self, value: Any, connection: Any) -> Any:
         return "%s", [list(value)]
 
-    def as_postgresql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+    def as_postgresql(self, compiler: Any, connection: Any) -> Any:
         left, parameters = self.process_lhs(compiler, connection)
         kind = self.lhs.output_field.db_type(connection)
         return f"{left} = ANY(%s::{kind}[])", [*parameters, list(self.rhs)]
 
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+    def as_sql(self, compiler: Any, connection: Any) -> Any:
         left, parameters = self.process_lhs(compiler, connection)
         return f"{left} IN (SELECT value FROM json_each(%s))", [*parameters, json_list(self.rhs)]
 

@@ -51,7 +51,7 @@ class Point(NamedTuple):
     change_p_value: float | None
 
 
-COLUMNS = (
+COLUMNS: tuple[Any, ...] = (
     *(UuidText("report__version__head_versions__head_id"), UuidText("report__testbed_id"), UuidText("benchmark_id")),
     *(UuidText("measure_id"), F("report__spec_id"), UuidText("report_id"), F("iteration")),
     *(MomentText("report__start_time"), MomentText("report__end_time")),

@@ -16,7 +16,7 @@ class UuidText(Func):
     def as_postgresql(self, compiler: Any, connection: Any) -> Any:
         return self.as_sql(compiler, connection, template="(%(expressions)s)::text")
 
-    def as_sqlite(self, compiler: Any, connection: Any) -> Any:
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
         inner, parameters = compiler.compile(self.source_expressions[0])
         parts = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
         sql = " || '-' || ".join(f"substr({inner}, {start}, {length})" for start, length in parts)
@@ -33,5 +33,5 @@ class MomentText(Func):
         template = """to_char((%(expressions)s) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')"""
         return self.as_sql(compiler, connection, template=template)
 
-    def as_sqlite(self, compiler: Any, connection: Any) -> Any:
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
         return self.as_sql(compiler, connection, template="strftime('%%%%Y-%%%%m-%%%%dT%%%%H:%%%%M:%%%%SZ', %(expressions)s)")

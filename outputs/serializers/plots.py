@@ -32,7 +32,8 @@ class JsonPlot(msgspec.Struct):
 
 
 def plot_json(row: Plot) -> JsonPlot:
-    axes: Any = (row.x_axis, row.y_axis)
+    x_axis: Any = row.x_axis
+    y_axis: Any = row.y_axis
     return JsonPlot(
         row.id,
         row.project_id,
@@ -41,7 +42,8 @@ def plot_json(row: Plot) -> JsonPlot:
         row.upper_value,
         row.lower_boundary,
         row.upper_boundary,
-        *axes,
+        x_axis,
+        y_axis,
         row.window,
         [UUID(item) for item in row.branches],
         [UUID(item) for item in row.testbeds],

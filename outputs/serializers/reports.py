@@ -179,7 +179,8 @@ class Expansion:
             _, _, iteration, benchmark, measure, value, lower, upper, model, *limits = self._metrics[alert.metric_id]
             judge = cast(UUID, model)
             branch, testbed = places[alert.report_id]
-            shown: Any = (alert.limit, alert.status)
+            limit: Any = alert.limit
+            status: Any = alert.status
             json = JsonAlert(
                 alert.id,
                 alert.report_id,
@@ -188,7 +189,8 @@ class Expansion:
                 JsonMetric(alert.metric_id, value, lower, upper),
                 judging_threshold_json(self._contents.models[judge], branch, testbed, self._measures[measure], self._models[judge]),
                 JsonBoundary(*limits),
-                *shown,
+                limit,
+                status,
                 ts(self._reports[alert.report_id].created),
                 ts(alert.modified),
             )

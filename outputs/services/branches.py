@@ -101,11 +101,12 @@ def find_start(project: Project, point: StartPoint) -> Start | None:
     """Where the point lies: the version of the given hash, else the latest; None without a branch, or when nothing is there."""
     if point.branch is None or (branch := find(Branch, project, read(Branch, point.branch))) is None:
         return None
-    versions = HeadVersion.objects.filter(head_id=branch.head_id).select_related("version").order_by("-number", "-id")
+    head_id = branch.current_head.pk
+    versions = HeadVersion.objects.filter(head_id=head_id).select_related("version").order_by("-number", "-id")
     found = (versions.filter(version__hash=point.hash).first() if point.hash else None) or versions.first()
-    if found is None or branch.head_id is None:
+    if found is None:
         return None
-    return Start(branch.id, branch.head_id, found.version_id, found.number, found.version.hash)
+    return Start(branch.id, head_id, found.version_id, found.number, found.version.hash)
 
 
 def move(branch: Branch, *, start_point: StartPoint | None, now: datetime) -> Branch:
@@ -143,7 +144,7 @@ def lock(branch_id: UUID) -> Branch:
     branch = Branch.objects.select_for_update(no_key=True).filter(pk=branch_id).first()
     if branch is None:
         raise Missing("the branch was deleted meanwhile")
-    branch.head = Head.objects.select_related("start_version").get(pk=branch.head_id)
+    branch.head = Head.objects.select_related("start_version").get(pk=branch.head_id)  # type: ignore[misc]
     return branch
 
 

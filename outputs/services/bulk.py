@@ -20,7 +20,7 @@ def insert(model: type[models.Model], columns: Columns, *, ignore_conflicts: boo
     """
     if not columns or not next(iter(columns.values())):
         return
-    fields = [model._meta.get_field(name) for name in columns]
+    fields: list[Any] = [model._meta.get_field(name) for name in columns]
     quote = connection.ops.quote_name
     into = f"INSERT INTO {quote(model._meta.db_table)} ({', '.join(quote(field.column) for field in fields)})"
     conflict = " ON CONFLICT DO NOTHING" if ignore_conflicts else ""

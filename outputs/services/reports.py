@@ -248,7 +248,7 @@ def delete_report(*, report: Report) -> None:
         branches.lock(report.head.branch_id)
         for model in (ChangePoint, Alert, Metric):
             rows = model._default_manager.filter(report=report)
-            rows._raw_delete(rows.db)  # type: ignore[attr-defined]
+            rows._raw_delete(rows.db)
         report.delete()
         if not Report.objects.filter(version_id=report.version_id).exists():
             _remove_version(report.version_id)

@@ -72,7 +72,7 @@ def set_models(*, project_id: UUID, branch_id: UUID, wanted: Mapping[Key, detect
         return
     keys.sort()
     with transaction.atomic():
-        columns = {
+        columns: bulk.Columns = {
             "id": [uuid7() for _ in keys],
             "project": [project_id] * len(keys),
             "branch": [branch_id] * len(keys),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from uuid import UUID
 
 import msgspec
@@ -13,7 +13,7 @@ from bencher.core.ids import as_uuid
 from bencher.core.newtypes import UUID_PATTERN, Checked, NameId
 
 
-class _Milliseconds(Checked):
+class _Moment(Checked):
     """Whole milliseconds since 1970, as a moment."""
 
     python = datetime
@@ -60,6 +60,14 @@ class _OptionalUuids(_Uuids):
     optional = True
 
 
+if TYPE_CHECKING:
+    Milliseconds = datetime
+    Uuids = list[UUID]
+    OptionalUuids = list[UUID | None]
+else:
+    Milliseconds, Uuids, OptionalUuids = _Moment, _Uuids, _OptionalUuids
+
+
 class DimensionList(Listing, kw_only=True):
     sort: Literal["name"] = "name"
     archived: bool = False
@@ -69,8 +77,8 @@ class ReportList(Page, kw_only=True):
     sort: Literal["date_time"] = "date_time"
     branch: NameId | None = None
     testbed: NameId | None = None
-    start_time: _Milliseconds | None = None
-    end_time: _Milliseconds | None = None
+    start_time: Milliseconds | None = None
+    end_time: Milliseconds | None = None
     archived: bool = False
     expand: bool = False
 
@@ -108,14 +116,14 @@ class OneThresholdQuery(msgspec.Struct, kw_only=True):
 
 
 class PerfQuery(msgspec.Struct, kw_only=True):
-    branches: _Uuids
-    heads: _OptionalUuids | None = None
-    testbeds: _Uuids
-    specs: _OptionalUuids | None = None
-    benchmarks: _Uuids
-    measures: _Uuids
-    start_time: _Milliseconds | None = None
-    end_time: _Milliseconds | None = None
+    branches: Uuids
+    heads: OptionalUuids | None = None
+    testbeds: Uuids
+    specs: OptionalUuids | None = None
+    benchmarks: Uuids
+    measures: Uuids
+    start_time: Milliseconds | None = None
+    end_time: Milliseconds | None = None
 
 
 class PerfImageQuery(PerfQuery, kw_only=True):
