@@ -100,8 +100,8 @@ def test_redis_gone(production: Production, world: World) -> None:
         production.redis.open()
     assert beating.stop() == []
     assert {world.status(job) for job in jobs} == {"running"}
-    deliver_all(world, lines, jobs)
     assert polling.ask({"event": "failed", "job": late, "results": [], "error": "x"}) == {"event": "ack", "job": late}
+    deliver_all(world, lines, jobs)
     for line in [*lines, polling]:
         line.close()
 
