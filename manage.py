@@ -27,6 +27,8 @@ def main() -> None:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the server's own handler is in place
         if folder := data_folder(sys.argv[2:]):
             os.environ["BENCHER_DATA_DIR"] = folder
+    if sys.argv[1:2] == ["demo"]:
+        os.environ["SECRET_KEY"] = os.urandom(32).hex()  # signs nothing, its server makes its own; else one is left in the working folder
     root = str(Path(__file__).resolve().parent)
     if root not in sys.path:
         sys.path.insert(0, root)
