@@ -7,7 +7,6 @@ death ends tasks that still run.
 from __future__ import annotations
 
 import fcntl
-import logging
 import os
 import threading
 import time
@@ -16,15 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from bencher.core import clock
+from bencher.serving.watchdog import watch_stop
 from jobs import leases
 from jobs.recovery import recover
 from outputs.parsing import parsers
 
-logger = logging.getLogger(__name__)
 CONCURRENCY = 4
 """Worker threads: more than parsing children, so that short tasks still run beside them."""
-STOP_WITHIN = 9.0
-"""Seconds after which a stop that hangs is cut short (an operator is promised ten)."""
 
 
 class AlreadyRunning(Exception):
@@ -85,7 +82,7 @@ class Background:
         import celery.worker.state
 
         self._stopping_since = time.monotonic()
-        threading.Thread(target=cut_short, name="stop watchdog", daemon=True).start()
+        watch_stop()
         celery.worker.state.should_stop = 0  # before anything else: no new task starts
         for name, stop in (("beat stop", self._beat.stop), ("worker stop", self._worker.stop)):
             thread = threading.Thread(target=stop, name=name, daemon=True)
@@ -101,18 +98,6 @@ class Background:
         parsers.stop()
         worker.join(1)
         beat.join(1)
-
-
-def cut_short() -> None:
-    """A thread that hangs (a query without end) must not keep the process."""
-    time.sleep(STOP_WITHIN)
-    logger.warning(
-        "the stop took longer than %.0f s: cut short, threads still running: %s",
-        STOP_WITHIN,
-        [thread.name for thread in threading.enumerate()],
-    )
-    logging.shutdown()
-    os._exit(0)
 
 
 def recover_jobs() -> None:

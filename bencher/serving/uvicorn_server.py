@@ -10,6 +10,7 @@ import uvicorn
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from bencher.serving.limits import Limits
+from bencher.serving.watchdog import watch_stop
 from bencher.serving.websocket_codes import GOING_AWAY
 
 
@@ -73,6 +74,11 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         host, port = self.servers[0].sockets[0].getsockname()[:2]
         self._ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        if not self.should_exit:
+            watch_stop()
+        super().handle_exit(sig, frame)
 
     def run(self, sockets: Any = None) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):

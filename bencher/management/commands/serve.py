@@ -12,6 +12,7 @@ from django.db import DatabaseError, connections
 
 from bencher.embedded import recover_jobs
 from bencher.management.running import DEFAULT, announce, ignore_signals, parse_address, raise_file_limit
+from bencher.serving.watchdog import watch_stop
 from bencher.serving.workers import Workers
 from outputs.parsing import parsers
 
@@ -76,4 +77,4 @@ def serve(server: str, host: str, port: int) -> None:
     else:
         from bencher.server import Server
 
-        Server(site(), host=host, port=port, limits=limits, ready=announce).run()
+        Server(site(), host=host, port=port, limits=limits, ready=announce, stopping=watch_stop).run()

@@ -1,4 +1,4 @@
-"""One server for a data folder; a stop that hangs is cut short."""
+"""One server for a data folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from bencher import embedded
 from bencher.embedded import AlreadyRunning, DataLock
 
 
@@ -41,14 +40,3 @@ def test_a_dead_server_holds_nothing(tmp_path: Path) -> None:
             DataLock(tmp_path)
         holder.kill()
     DataLock(tmp_path).release()
-
-
-def test_a_stop_that_hangs_is_cut_short(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    """With exit code 0 and a line that names what still ran."""
-    codes: list[int] = []
-    monkeypatch.setattr(embedded, "STOP_WITHIN", 0)
-    monkeypatch.setattr(os, "_exit", codes.append)
-    monkeypatch.setattr(embedded.logging, "shutdown", lambda: None)
-    embedded.cut_short()
-    assert codes == [0]
-    assert "MainThread" in caplog.text
