@@ -60,6 +60,13 @@ class SpecArchived(Hook[Callable[..., None]]):
         super().__call__(spec_id=spec_id, now=now)
 
 
+class ProjectErased(Hook[Callable[..., None]]):
+    """A project is deleted for good: what a higher app keeps of it goes first. Inside the transaction, ``project_id``."""
+
+    def __call__(self, *, project_id: UUID) -> None:
+        super().__call__(project_id=project_id)
+
+
 priority_changed = PriorityChanged("priority_changed")
 runner_minutes = ProjectUsage("runner_minutes")
 metrics_count = ProjectUsage("metrics_count")
@@ -67,3 +74,5 @@ active_series = ProjectUsage("active_series")
 spec_has_jobs = SpecInUse("spec_has_jobs")
 spec_has_runners = SpecInUse("spec_has_runners")
 spec_archived = SpecArchived("spec_archived")
+erase_jobs = ProjectErased("erase_jobs")
+erase_results = ProjectErased("erase_results")

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from bencher.core import hooks
 from bencher.core.errors import Clash, NotAllowed
 from bencher.core.saving import change
 from bencher.core.slugs import create_with_slug
@@ -41,7 +42,10 @@ def delete_project(*, project: Project, hard: bool, by: User, now: datetime) -> 
     """Soft: the row stays under another name, its slug is free again. Hard, for administrators: everything of it is erased."""
     if hard and not by.admin:
         raise NotAllowed("hard deletion is for server administrators")
-    if hard:
-        project.delete()
-    else:
+    if not hard:
         change(project, tombstone(project.pk, now), now=now, clash="")
+        return
+    with transaction.atomic():
+        hooks.erase_jobs(project_id=project.pk)
+        hooks.erase_results(project_id=project.pk)
+        project.delete()

@@ -28,7 +28,7 @@ BEYOND_JSON_SCHEMA = (
     "model: ",  # which boundary a test needs, and in which order they lie
     "project: name one",
     "context: it is needed",
-    "no adapter found a benchmark",
+    "Cannot read result",
     "is not in the registry",
 )
 """What a refusal says when it is for a rule that JSON Schema cannot express."""
