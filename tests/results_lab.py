@@ -10,6 +10,7 @@ from typing import Any
 
 from bencher.core.ids import uuid7
 from bencher.projects.models import Organization, Project
+from bencher.specs.models import Spec
 from outputs import requests
 from outputs.models import Report
 from outputs.serializers.reports import JsonReport, report_json
@@ -24,6 +25,12 @@ def make_project(now: datetime = NOW) -> Project:
     name = f"project-{uuid7()}"
     organization = Organization.objects.create(name=name, slug=name, created=now, modified=now)
     return Project.objects.create(organization=organization, name=name, slug=name, created=now, modified=now)
+
+
+def make_spec(now: datetime = NOW) -> Spec:
+    name = f"spec-{uuid7()}"
+    hardware = {"os": "linux", "architecture": "x86_64", "cpu": 1, "memory": 1, "disk": 1}
+    return Spec.objects.create(name=name, slug=name, created=now, modified=now, **hardware)
 
 
 def bmf(values: Values) -> str:

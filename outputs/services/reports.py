@@ -9,7 +9,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from bencher.core.errors import Busy, Invalid
 from bencher.core.ids import uuid7
@@ -246,9 +246,10 @@ def delete_report(*, report: Report) -> None:
     """Delete a report with its metrics and alerts; its version goes with the last report of it, and later versions move down (rest.md 5.3)."""
     with transaction.atomic():
         branches.lock(report.head.branch_id)
-        for model in (ChangePoint, Alert, Metric):
+        ChangePoint.objects.filter(Q(report=report) | Q(metric__report=report)).delete()
+        for model in (Alert, Metric):
             rows = model._default_manager.filter(report=report)
-            rows._raw_delete(rows.db)
+            rows._raw_delete(rows.db)  # Django's own delete would load every metric
         report.delete()
         if not Report.objects.filter(version_id=report.version_id).exists():
             _remove_version(report.version_id)

@@ -12,21 +12,13 @@ from django.test.utils import CaptureQueriesContext
 
 from bencher.core.errors import Busy, Invalid, Missing
 from bencher.core.ids import uuid7
-from bencher.specs.models import Spec
 from outputs import models, parsing
 from outputs.adapters.parse import parse_results
 from outputs.models import Alert, Benchmark, Branch, Head, HeadVersion, Measure, Metric, Report, Version
 from outputs.requests import StartPoint
 from outputs.services import reports
 from outputs.services.reports import create_report, delete_report, deliver, prepare
-from tests.results_lab import NOW, START, Lab, baseline, bmf, latency, numbers, only, place, watching
-
-
-def spec() -> Spec:
-    name = f"spec-{uuid7()}"
-    return Spec.objects.create(
-        name=name[:64], slug=name[:64], os="linux", architecture="x86_64", cpu=1, memory=1, disk=1, created=NOW, modified=NOW
-    )
+from tests.results_lab import NOW, START, Lab, baseline, bmf, latency, make_spec, numbers, only, place, watching
 
 
 def for_job(lab: Lab, **values: Any) -> Report:
@@ -144,7 +136,7 @@ def test_a_usual_report_costs_few_statements(lab: Lab) -> None:
 
 # -- reports of jobs ------------------------------------------------------------------------------------------------
 def test_job_report_is_empty_until_it_is_delivered(lab: Lab) -> None:
-    hardware = spec()
+    hardware = make_spec()
     report = for_job(lab, spec=hardware)
     assert models.Testbed.objects.get(name="bench").spec_id == hardware.id
     deliver_texts(report, latency(2.0), start_time=START + timedelta(hours=1, microseconds=5), end_time=START + timedelta(hours=2))
@@ -154,7 +146,7 @@ def test_job_report_is_empty_until_it_is_delivered(lab: Lab) -> None:
 
 
 def test_spec_reset_forgets(lab: Lab) -> None:
-    for_job(lab, spec=spec())
+    for_job(lab, spec=make_spec())
     for_job(lab, spec_reset=True)
     assert models.Testbed.objects.get(name="bench").spec_id is None
 
@@ -175,7 +167,7 @@ def test_results_for_a_replaced_head_are_silenced(lab: Lab) -> None:
 
 
 def test_spec_separates_history_and_is_said(lab: Lab) -> None:
-    one, two = spec(), spec()
+    one, two = make_spec(), make_spec()
     for hardware, value in ((one, 10.0), (two, 1000.0)):
         deliver_texts(for_job(lab, spec=hardware, thresholds=watching()), latency(value))
     report = for_job(lab, spec=one)
