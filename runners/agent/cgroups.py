@@ -93,14 +93,13 @@ class Group:
                 user, system = numbers["user_usec"], numbers["system_usec"]
             elif "user" in numbers and user is None:
                 user, system = numbers["user"] * tick, numbers["system"] * tick
-            for name in ("memory.peak", "memory.max_usage_in_bytes"):
-                with contextlib.suppress(OSError, ValueError):
-                    peak = int((folder / name).read_text())
+            peak = _number(folder / "memory.peak") or _number(folder / "memory.max_usage_in_bytes") or peak
         return Usage(user, system, peak)
 
-    def oom_killed(self) -> bool:
-        """Whether the kernel killed something here for want of memory."""
-        return any(_pairs(folder / name).get("oom_kill", 0) for folder in self.folders for name in ("memory.events", "memory.oom_control"))
+    def out_of_memory(self, limit: int | None) -> bool:
+        """Whether the memory limit was reached. Of a process that died by SIGKILL it tells why."""
+        counts = [_pairs(folder / name).get("oom_kill", 0) for folder in self.folders for name in ("memory.events", "memory.oom_control")]
+        return any(counts) or (limit is not None and (self.usage().mem_peak or 0) >= limit - limit % os.sysconf("SC_PAGE_SIZE"))
 
     def remove(self) -> None:
         for folder in self.folders:
@@ -280,3 +279,10 @@ def _pairs(path: Path) -> dict[str, int]:
         return {key: int(value) for key, value in (line.split() for line in path.read_text().splitlines())}
     except (OSError, ValueError):
         return {}
+
+
+def _number(path: Path) -> int:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return 0

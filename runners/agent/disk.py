@@ -1,4 +1,4 @@
-"""A best-effort disk quota. No file may exceed `disk` (RLIMIT_FSIZE); their sum is looked at once a second, at the price of one system call."""
+"""A best-effort disk quota. No file may exceed `disk` (`ulimit -f`); their sum is looked at once a second, at the price of one system call."""
 
 import os
 import subprocess

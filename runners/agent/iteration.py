@@ -116,7 +116,7 @@ class Bench:
                 dropped=_dropped(finished.stdout, finished.stderr) | dropped,
                 milliseconds={phase: round(value * 1000) for phase, value in times.items()},
                 usage=group.usage(),
-                out_of_memory=group.oom_killed(),
+                out_of_memory=finished.exit_code == 137 and group.out_of_memory(plan.memory),
             )
 
     def _plan(self, view: View, order: Order, cpus: tuple[int, ...]) -> Plan:
@@ -133,7 +133,7 @@ class Bench:
                 argv = (programs.host_program(root, program), *argv[1:])
                 workdir = programs.host_path(root, workdir)
         return Plan(
-            run=order.run, folder=view.folder, root=view.root, launcher_uid=view.namespaces.uid, argv=argv, env=env, workdir=workdir, identity=identity,
+            run=order.run, folder=view.folder, root=view.root, owner=view.namespaces.inside, argv=argv, env=env, workdir=workdir, identity=identity,
             network=hardware.network, memory=hardware.memory, disk=hardware.disk, cpus=cpus, pids=self.settings.pids,
         )  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import resource
 import selectors
 import signal
 import socket
@@ -19,10 +18,16 @@ from runners.agent.errors import InvalidJob, SandboxError
 from runners.agent.sandbox.plan import Launch, Plan
 from runners.agent.sandbox.rootfs import View
 
-_SCRIPT = """\
-if [ -n "$1" ]; then mount -t overlay -o "$1" "$2" root || exit 120; fi
-cd "$3" || exit 122
+_MOUNT = """\
+if [ -n "$1" ]; then mount -t overlay -o "$1" "$2" "$3"; else mount --bind "$2" "$3"; fi || exit 120
 shift 3
+exec "$@"
+"""
+_GATE = """\
+ulimit -c 0
+[ -z "$1" ] || ulimit -f "$1"
+cd "$2" || exit 122
+shift 2
 echo ready >&0
 read -r word || exit 121
 exec "$@" </dev/null
@@ -30,6 +35,7 @@ exec "$@" </dev/null
 """Says `ready`, waits for a word, becomes the benchmark. If the runner has died meanwhile the word is an end of file, and it leaves."""
 
 _READY_SECONDS = 30
+_BLOCK_BYTES = 512  # the unit of `ulimit -f` in a POSIX shell
 
 
 @dataclass(slots=True)
@@ -100,7 +106,7 @@ class Started:
 @contextmanager
 def start(plan: Plan, view: View, launch: Launch, group: Group, control: Control) -> Iterator[Started]:
     """A waiting process; gone with everything it started when the block ends. SandboxError if the sandbox cannot be made."""
-    started = _spawn(view, launch, group)
+    started = _spawn(plan, view, launch, group)
     try:
         _await_ready(started, control)
         started.found()
@@ -110,7 +116,8 @@ def start(plan: Plan, view: View, launch: Launch, group: Group, control: Control
         started.close()
 
 
-def _spawn(view: View, launch: Launch, group: Group) -> Started:
+def _spawn(plan: Plan, view: View, launch: Launch, group: Group) -> Started:
+    blocks = str(max(1, plan.disk // _BLOCK_BYTES)) if plan.disk else ""
     info, told = os.pipe2(os.O_CLOEXEC)
     args = os.memfd_create("plan", os.MFD_CLOEXEC)
     ours, theirs = socket.socketpair()
@@ -119,7 +126,7 @@ def _spawn(view: View, launch: Launch, group: Group) -> Started:
         os.lseek(args, 0, os.SEEK_SET)
         tool = [{"{args}": str(args), "{status}": str(told)}.get(word, word) for word in launch.tool]
         popen = subprocess.Popen(
-            [*view.namespaces.prelude, "/bin/sh", "-c", _SCRIPT, "launcher", *view.overlay, launch.workdir, *tool, *launch.argv],
+            [*_before(view, launch), "/bin/sh", "-c", _GATE, "launcher", blocks, launch.workdir, *tool, *launch.argv],
             stdin=theirs.fileno(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=view.folder, env=launch.env,
             pass_fds=(args, told) if tool else (), start_new_session=True,
         )  # fmt: skip
@@ -138,6 +145,12 @@ def _spawn(view: View, launch: Launch, group: Group) -> Started:
     return Started(popen, popen.stdout, popen.stderr, launch, group, view.namespaces.contained, ours, status)
 
 
+def _before(view: View, launch: Launch) -> tuple[str, ...]:
+    """The commands in front of the gate: namespaces, the mount, and then no more root than needed."""
+    mount = ("/bin/sh", "-c", _MOUNT, "mounter", *view.mount) if view.mount else ()
+    return (*view.namespaces.prelude, *mount, *(view.namespaces.drop if launch.unprivileged else ()))
+
+
 def _await_ready(started: Started, control: Control) -> None:
     with selectors.DefaultSelector() as selector:
         selector.register(started._word, selectors.EVENT_READ)
@@ -153,12 +166,8 @@ def _await_ready(started: Started, control: Control) -> None:
 
 
 def _restrict(pid: int, plan: Plan, group: Group) -> None:
-    """Limits that are inherited: set from outside, so that the benchmark never runs a moment without them."""
+    """What is inherited: set before the word to begin, so that the benchmark never runs a moment without it."""
     group.add(pid)
-    limits = {resource.RLIMIT_CORE: 0} | ({resource.RLIMIT_FSIZE: plan.disk} if plan.disk else {})
-    for kind, value in limits.items():
-        with contextlib.suppress(OSError, ValueError):
-            resource.prlimit(pid, kind, (value, value))
     if plan.cpus:
         with contextlib.suppress(OSError):
             os.sched_setaffinity(pid, plan.cpus)

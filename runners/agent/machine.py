@@ -78,9 +78,9 @@ def machine(state: Path, layout: cpus.Layout, choice: Choice, limits: Limits, se
     if layout.isolated:
         with contextlib.suppress(OSError):
             os.sched_setaffinity(0, layout.housekeeping)
-    store = ImageStore(state / "cache", limits)
-    store.clean()
     roots = Roots(runs)
+    store = ImageStore(state / "cache", limits, roots.namespaces.owner)
+    store.clean()
     if not roots.namespaces.overlays:
         progress.warn("overlay mounts do not work here: every iteration gets a full copy of the image")
 

@@ -34,10 +34,14 @@ class Rooted:
 
     fd: int
     max_symlinks: int = DEFAULT_MAX_SYMLINKS
+    owner: tuple[int, int] | None = None
+    """User and group of folders that are made on the way; None: the runner's own."""
 
     @classmethod
-    def at(cls, path: str | os.PathLike[str], *, max_symlinks: int = DEFAULT_MAX_SYMLINKS) -> "Rooted":
-        return cls(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), max_symlinks)
+    def at(
+        cls, path: str | os.PathLike[str], *, max_symlinks: int = DEFAULT_MAX_SYMLINKS, owner: tuple[int, int] | None = None
+    ) -> "Rooted":
+        return cls(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), max_symlinks, owner)
 
     def close(self) -> None:
         if self.fd >= 0:
@@ -84,7 +88,7 @@ class Rooted:
                 continue
             target = _readlink(name, trail[-1])
             if target is None:
-                trail.append(_enter(name, trail[-1], create=create))
+                trail.append(self._enter(name, trail[-1], create=create))
                 continue
             links += 1
             if links > self.max_symlinks:
@@ -93,6 +97,17 @@ class Rooted:
                 while len(trail) > 1:
                     os.close(trail.pop())
             names.extendleft(reversed(parts(target)))
+
+    def _enter(self, name: str, directory: int, *, create: bool) -> int:
+        try:
+            return os.open(name, DIRECTORY, dir_fd=directory)
+        except FileNotFoundError:
+            if not create:
+                raise
+        os.mkdir(name, 0o755, dir_fd=directory)
+        if self.owner:
+            os.chown(name, *self.owner, dir_fd=directory, follow_symlinks=False)
+        return os.open(name, DIRECTORY, dir_fd=directory)
 
     def open(self, path: str, flags: int = os.O_RDONLY) -> int:
         """Opens an existing file, the last name's links followed too. Never blocks on a FIFO, never becomes a terminal's owner."""
@@ -131,16 +146,6 @@ def _readlink(name: str, directory: int) -> str | None:
         if error.errno == EINVAL:  # not a link
             return None
         raise
-
-
-def _enter(name: str, directory: int, *, create: bool) -> int:
-    try:
-        return os.open(name, DIRECTORY, dir_fd=directory)
-    except FileNotFoundError:
-        if not create:
-            raise
-        os.mkdir(name, 0o755, dir_fd=directory)
-        return os.open(name, DIRECTORY, dir_fd=directory)
 
 
 def remove(name: str, directory: int) -> None:

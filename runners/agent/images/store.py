@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -55,6 +56,7 @@ class Image:
 class _Record(msgspec.Struct):
     config: manifests.RunConfig
     bytes: int
+    owner: tuple[int, int] | None = None
 
 
 Note = Callable[[str], None]
@@ -63,8 +65,10 @@ Note = Callable[[str], None]
 class ImageStore:
     """One per state folder; used by one job at a time."""
 
-    def __init__(self, folder: Path, limits: Limits) -> None:
+    def __init__(self, folder: Path, limits: Limits, owner: tuple[int, int] | None = None) -> None:
+        """`owner` are user and group that unpacked files are given to; None: they stay the runner's."""
         self._folder = folder
+        self._owner = owner
         self._limits = limits
         self._blobs = Blobs(folder / "blobs")
         self._images = folder / "images"
@@ -88,6 +92,8 @@ class ImageStore:
         try:
             record = msgspec.json.decode((folder / "image.json").read_bytes(), type=_Record)
         except (OSError, msgspec.DecodeError):
+            return None
+        if record.owner != self._owner:
             return None
         os.utime(folder)
         return Image(digest, folder / "root", record.config, cached=True)
@@ -151,15 +157,25 @@ class ImageStore:
                         if diff_ids and diff_ids[position].startswith("sha256:") and stream.diff_id() != diff_ids[position]:
                             raise ImageError(f"layer {layer.digest} does not unpack to its diff id {diff_ids[position]}")
             used = limit - budget.bytes + _ENTRY_BYTES * (self._limits.image_entries - budget.entries)
-            record = _Record(config.config or manifests.RunConfig(), used)
+            self._give_away(temporary / "root")
+            record = _Record(config.config or manifests.RunConfig(), used, self._owner)
             (temporary / "image.json").write_bytes(msgspec.json.encode(record))
             os.sync()  # complete on disk before it has its name; and no write-back while a benchmark is measured
+            remove_tree(self._entry(digest))
             os.rename(temporary, self._entry(digest))
         except OSError as error:
             raise ImageError(f"cannot unpack: {error}") from error
         finally:
             if temporary.exists():
                 remove_tree(temporary)
+
+    def _give_away(self, root: Path) -> None:
+        if self._owner is None:
+            return
+        command = ["chown", "-hR", f"{self._owner[0]}:{self._owner[1]}", "--", str(root)]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        if done.returncode != 0:
+            raise ImageError(f"cannot give the image's files away: {done.stderr.decode(errors='replace').strip()}")
 
     def _make_room(self, size: int) -> None:
         self.evict()

@@ -1,14 +1,28 @@
 """The default sandbox: namespaces by bubblewrap, as root and as an ordinary user, without a network unless the job has one."""
 
+import os
 import shutil
 import subprocess
 from dataclasses import dataclass
+from functools import cache
 
 from runners.agent.sandbox.namespaces import TOOLS
 from runners.agent.sandbox.plan import Launch, Plan
 
 # What root keeps inside: enough to own files and switch users, as in a container. All of it counts in the sandbox's user namespace only.
 _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "NET_BIND_SERVICE", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT")
+
+
+@cache
+def _kernel_files() -> tuple[str, ...]:
+    """What the kernel lets a machine's root change in /proc beside processes: shown read-only, in case the sandbox's root is that one."""
+    found = []
+    for entry in os.scandir("/proc"):
+        if entry.name.isdecimal() or entry.is_symlink():
+            continue
+        if entry.is_dir() or entry.stat().st_mode & 0o222:
+            found.append(entry.path)
+    return tuple(sorted(found))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +55,8 @@ class Bubblewrap:
             "--bind", str(plan.root), "/", "--proc", "/proc", "--dev", "/dev", "--chdir", plan.workdir,
             "--cap-drop", "ALL", "--clearenv",
         ]  # fmt: skip
+        for path in _kernel_files():
+            options += ["--ro-bind-try", path, path]
         if not plan.network:
             options.append("--unshare-net")
         if plan.identity.uid == 0:
@@ -49,7 +65,9 @@ class Bubblewrap:
         for key, value in plan.env.items():
             options += ["--setenv", key, value]
         secret = "".join(f"{option}\0" for option in options).encode("utf-8", "surrogateescape")
-        return Launch((self.program, "--args", "{args}", "--json-status-fd", "{status}", "--"), plan.argv, TOOLS, args=secret)
+        return Launch(
+            (self.program, "--args", "{args}", "--json-status-fd", "{status}", "--"), plan.argv, TOOLS, args=secret, unprivileged=True
+        )
 
     def forget(self, run: str) -> None:
         """Nothing is left when its processes are dead."""

@@ -20,8 +20,8 @@ class Plan:
     workdir: str
     identity: Identity
     network: bool
-    launcher_uid: int = 0
-    """Who the launcher is in its own user namespace."""
+    owner: tuple[int, int] = (0, 0)
+    """User and group that the root's files belong to, as the launcher sees them."""
     memory: int | None = None
     disk: int | None = None
     cpus: tuple[int, ...] | None = None
@@ -42,7 +42,9 @@ class Launch:
     args: bytes = b""
     pid_file: Path | None = None
     """Written by the tool when it gets as far as the benchmark, if it tells it in this way."""
-    workdir: str = "."
+    unprivileged: bool = False
+    """The tool can do its work as the user that the root's files belong to."""
+    workdir: str = "/"
     """Where the launcher goes before it starts `argv`."""
 
 

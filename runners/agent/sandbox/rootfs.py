@@ -17,16 +17,16 @@ _HOSTS = "127.0.0.1 localhost bench\n::1 localhost\n"
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """`root` is where the root will be, `overlay` the options and the name it is mounted with; no options, no mount."""
+    """`root` is where the launcher will have the root; `mount` how it gets there: overlay options (or `""` to bind), source, target."""
 
     folder: Path
     root: Path
     namespaces: Namespaces
-    overlay: tuple[str, str] = ("", "")
+    mount: tuple[str, str, str] | tuple[()] = ()
 
     def open(self, pid: int) -> Rooted:
         """The root as the launcher `pid` sees it; stays readable after every process in it is gone."""
-        return Rooted.at(f"/proc/{pid}/root{self.root}" if self.overlay[0] else self.root)
+        return Rooted.at(f"/proc/{pid}/root{self.root}" if self.mount else self.root, owner=self.namespaces.owner)
 
 
 class Roots:
@@ -42,40 +42,44 @@ class Roots:
         folder.mkdir(mode=0o700)
         root = folder / "root"
         root.mkdir()
-        if host_path or not self.namespaces.overlays:
-            _copy(image, root)
-            view, seed = View(folder, root, plain() if host_path else self.namespaces), root
+        if host_path:
+            _copy(image, root, "--no-preserve=ownership")
+            return View(folder, root, plain())
+        place = self.namespaces.place
+        mount: tuple[str, str, str] | tuple[()]
+        if self.namespaces.overlays:
+            written, mount = folder / "upper", self._overlay(folder, image, place or Path("root"))
         else:
-            view, seed = self._overlay(folder, image), folder / "upper"
-        if not host_path:
-            _seed(seed, image, network=network)
-        return view
+            _copy(image, root)
+            written, mount = root, ("", "root", str(place)) if place else ()
+        _seed(written, image, self.namespaces.owner, network=network)
+        return View(folder, place or root, self.namespaces, mount)
 
-    def _overlay(self, folder: Path, image: Path) -> View:
+    def _overlay(self, folder: Path, image: Path, target: Path) -> tuple[str, str, str]:
         for name in ("upper", "work"):
             (folder / name).mkdir(mode=0o700)
+        if self.namespaces.owner:
+            os.chown(folder / "upper", *self.namespaces.owner)
         os.chmod(folder / "upper", image.stat().st_mode & 0o7777)
         # the name is what a killed runner's processes are found by, see proc.kill_marked
-        overlay = (overlay_options(os.path.relpath(image, folder)), f"bencher-{folder.name}")
-        return View(folder, folder / "root", self.namespaces, overlay)
+        return overlay_options(os.path.relpath(image, folder)), f"bencher-{folder.name}", str(target)
 
 
-def _copy(image: Path, root: Path) -> None:
-    copied = subprocess.run(
-        ["cp", "-a", "--reflink=auto", f"{image}/.", str(root)], stdin=subprocess.DEVNULL, capture_output=True, check=False
-    )
+def _copy(image: Path, root: Path, *options: str) -> None:
+    command = ["cp", "-a", "--reflink=auto", *options, f"{image}/.", str(root)]
+    copied = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if copied.returncode != 0:
         raise SandboxError(f"cannot copy the image: {copied.stderr.decode(errors='replace').strip()}")
 
 
-def _seed(target: Path, image: Path, *, network: bool) -> None:
+def _seed(target: Path, image: Path, owner: tuple[int, int] | None, *, network: bool) -> None:
     """Puts in what a container runtime puts in: name resolution."""
     if (image / "etc").is_symlink():  # a folder of ours would hide where it leads
         return
     texts = {"hosts": _HOSTS}
     if network and (resolver := Path("/etc/resolv.conf")).exists():
         texts["resolv.conf"] = resolver.read_text()
-    with Rooted.at(image) as lower, Rooted.at(target) as root:
+    with Rooted.at(image) as lower, Rooted.at(target, owner=owner) as root:
         for name, text in texts.items():
             if name == "hosts" and _exists(lower, "etc/hosts"):
                 continue
@@ -84,6 +88,8 @@ def _seed(target: Path, image: Path, *, network: bool) -> None:
                 _unlink(name, directory)
                 with os.fdopen(os.open(name, flags, 0o644, dir_fd=directory), "w") as file:
                     file.write(text)
+                    if owner:
+                        os.fchown(file.fileno(), *owner)
 
 
 def _exists(root: Rooted, path: str) -> bool:

@@ -54,17 +54,8 @@ class Runc:
     def launch(self, plan: Plan) -> Launch:
         (plan.folder / "config.json").write_bytes(msgspec.json.encode(config(plan, rootless=os.geteuid() != 0)))
         pid_file = plan.folder / "init.pid"
-        tool = (
-            self.program,
-            "--root",
-            str(self.state),
-            "run",
-            "--bundle",
-            str(plan.folder),
-            "--pid-file",
-            str(pid_file),
-            plan.run,
-        )
+        run = ("run", "--bundle", str(plan.folder), "--pid-file", str(pid_file), plan.run)
+        tool = (self.program, "--root", str(self.state), *run)
         return Launch(tool, (), TOOLS, pid_file=pid_file)
 
     def forget(self, run: str) -> None:
@@ -92,8 +83,8 @@ def config(plan: Plan, *, rootless: bool) -> dict[str, Any]:
     linux: dict[str, Any] = {
         "namespaces": [{"type": kind} for kind in namespaces],
         # one user: all files of the image are this user's, inside and outside
-        "uidMappings": [{"containerID": plan.identity.uid, "hostID": plan.launcher_uid, "size": 1}],
-        "gidMappings": [{"containerID": plan.identity.gid, "hostID": 0 if plan.launcher_uid == 0 else os.getegid(), "size": 1}],
+        "uidMappings": [{"containerID": plan.identity.uid, "hostID": plan.owner[0], "size": 1}],
+        "gidMappings": [{"containerID": plan.identity.gid, "hostID": plan.owner[1], "size": 1}],
         "maskedPaths": _MASKED,
         "readonlyPaths": _READ_ONLY,
         "seccomp": FILTER,

@@ -78,7 +78,7 @@ class TestVersion2:
         (tmp_path / "memory.events").write_text("low 0\noom 1\noom_kill 1\n")
         group = Group([tmp_path])
         assert group.usage() == Usage(10, 20, 4096)
-        assert group.oom_killed()
+        assert group.out_of_memory(None)
 
 
 def test_a_delegated_group_is_emptied_for_its_controllers(tmp_path: Path) -> None:
@@ -110,6 +110,9 @@ class TestVersion1:
     def test_usage_in_ticks(self, tmp_path: Path) -> None:
         (tmp_path / "cpuacct.stat").write_text("user 3\nsystem 2\n")
         (tmp_path / "memory.max_usage_in_bytes").write_text("77\n")
+        assert not Group([tmp_path]).out_of_memory(1 << 20)
+        (tmp_path / "memory.max_usage_in_bytes").write_text(f"{1 << 20}\n")
+        assert Group([tmp_path]).out_of_memory((1 << 20) + 5)
         assert Group([tmp_path]).usage() == Usage(30_000, 20_000, 77)
 
 
