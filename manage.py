@@ -10,14 +10,14 @@ import sys
 from pathlib import Path
 
 
-def data_folder(arguments: list[str]) -> str | None:
-    """The value of ``--data``: the settings need it before Django reads the command line."""
+def option(arguments: list[str], name: str) -> str | None:
+    """The value of an option that the settings need before Django reads the command line."""
     for position, argument in enumerate(arguments):
         if argument == "--":
             break
-        if argument.startswith("--data="):
-            return argument.removeprefix("--data=")
-        if argument == "--data" and position + 1 < len(arguments):
+        if argument.startswith(f"{name}="):
+            return argument.removeprefix(f"{name}=")
+        if argument == name and position + 1 < len(arguments):
             return arguments[position + 1]
     return None
 
@@ -25,8 +25,10 @@ def data_folder(arguments: list[str]) -> str | None:
 def main() -> None:
     if sys.argv[1:2] in (["up"], ["serve"]):
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the server's own handler is in place
-        if folder := data_folder(sys.argv[2:]):
+        if folder := option(sys.argv[2:], "--data"):
             os.environ["BENCHER_DATA_DIR"] = folder
+        if bind := option(sys.argv[2:], "--bind"):
+            os.environ["BENCHER_BOUND_PORT"] = bind.rpartition(":")[2]  # where clients find us unless BENCHER_PUBLIC_URL says otherwise
     if sys.argv[1:2] == ["demo"]:
         os.environ["SECRET_KEY"] = os.urandom(32).hex()  # signs nothing, its server makes its own; else one is left in the working folder
     root = str(Path(__file__).resolve().parent)

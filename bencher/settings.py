@@ -67,7 +67,7 @@ def _secret_key() -> str:
 SECRET_KEY = _secret_key()
 
 # -- addresses --------------------------------------------------------------------------------------------------
-BENCHER_PUBLIC_URL = env.str("BENCHER_PUBLIC_URL", default="http://localhost:6610").rstrip("/")
+BENCHER_PUBLIC_URL = env.str("BENCHER_PUBLIC_URL", default=f"http://localhost:{os.environ.get('BENCHER_BOUND_PORT') or 6610}").rstrip("/")
 BENCHER_REGISTRY_URL = env.str("BENCHER_REGISTRY_URL", default="").rstrip("/") or BENCHER_PUBLIC_URL
 BENCHER_CONSOLE_URL = env.str("BENCHER_CONSOLE_URL", default="").rstrip("/") or BENCHER_PUBLIC_URL
 BENCHER_TRUSTED_PROXIES = env.list("BENCHER_TRUSTED_PROXIES", default=["127.0.0.0/8", "::1/128"])

@@ -72,4 +72,4 @@ def test_the_data_folder_of_the_command_line(arguments: list[str], folder: str |
     assert spec is not None and spec.loader is not None  # noqa: PT018
     manage = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(manage)
-    assert manage.data_folder(arguments) == folder
+    assert manage.option(arguments, "--data") == folder
