@@ -33,7 +33,7 @@ def create_runner(*, name: str, slug: str | None, now: datetime) -> tuple[Runner
 
 def change_runner(*, runner: Runner, values: dict[str, Any], now: datetime) -> Runner:
     """Change ``name``, ``slug`` and ``archived`` (bool). An archived runner's key is refused until it is unarchived."""
-    changes = {name: values[name] for name in ("name", "slug") if name in values}
+    changes: dict[str, Any] = {name: values[name] for name in ("name", "slug") if name in values}
     archived = values.get("archived")
     if archived is not None and archived != (runner.archived is not None):
         changes["archived"] = now if archived else None

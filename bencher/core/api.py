@@ -211,13 +211,13 @@ class Endpoint(APIView):
         """Is the caller anonymous? Subclasses that authenticate override this."""
         return True
 
-    def options(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+    def options(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponse:  # type: ignore[override]
         response = HttpResponse(b"", status=200, content_type=JSON)
         methods = [name.upper() for name in self.http_method_names if hasattr(self, name) and name not in ("options", "head", "trace")]
         _cors(response, ", ".join(methods), "Content-Type, Authorization")
         return response
 
-    def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+    def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(response, Reply):
             raw = isinstance(response.value, bytes)
             body = b"" if response.status == 204 else response.value if raw else msgspec.json.encode(response.value)

@@ -4,75 +4,78 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 from uuid import UUID
 
-F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class Hook(Generic[F]):
-    """One named place for one function."""
+class Hook(Generic[P, R]):
+    """A place for one function. Made by decorating a function that only says what the one that fills it takes and does."""
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._function: F | None = None
+    def __init__(self, declaration: Callable[P, R]) -> None:
+        self.name = declaration.__name__
+        self.__doc__ = declaration.__doc__
+        self._function: Callable[P, R] | None = None
 
-    def fill(self, function: F) -> F:
+    def fill(self, function: Callable[P, R]) -> Callable[P, R]:
         if self._function is not None and self._function is not function:
             raise RuntimeError(f"hook {self.name} is filled already")
         self._function = function
         return function
 
-    def __call__(self, **values: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self._function is None:
             raise RuntimeError(f"hook {self.name} is not filled: is the app installed?")
-        return self._function(**values)
+        return self._function(*args, **kwargs)
 
 
-class PriorityChanged(Hook[Callable[..., None]]):
-    """An organization's priority changed (claimed, or set by an administrator): its pending jobs follow.
-
-    Called inside the transaction with ``organization_id: UUID, priority: int, now: datetime``.
-    """
-
-    def __call__(self, *, organization_id: UUID, priority: int, now: datetime) -> None:
-        super().__call__(organization_id=organization_id, priority=priority, now=now)
+@Hook
+def priority_changed(*, organization_id: UUID, priority: int, now: datetime) -> None:
+    """An organization's priority changed (claimed, or set by an administrator): its pending jobs follow. Inside the transaction."""
 
 
-class ProjectUsage(Hook[Callable[..., int]]):
-    """A number about an organization that only a higher app knows: ``organization_id, since, until`` -> count."""
-
-    def __call__(self, *, organization_id: UUID, since: datetime, until: datetime) -> int:
-        return int(super().__call__(organization_id=organization_id, since=since, until=until))
-
-
-class SpecInUse(Hook[Callable[..., bool]]):
-    """Does anything of a higher app keep the hardware spec from being deleted? ``spec_id`` -> bool."""
-
-    def __call__(self, *, spec_id: UUID) -> bool:
-        return bool(super().__call__(spec_id=spec_id))
+@Hook
+def runner_minutes(*, organization_id: UUID, since: datetime, until: datetime) -> int:
+    """The begun minutes of the organization's processed jobs."""
+    raise NotImplementedError
 
 
-class SpecArchived(Hook[Callable[..., None]]):
-    """A spec was archived: testbeds that stored it let go of it. Inside the transaction, ``spec_id, now``."""
-
-    def __call__(self, *, spec_id: UUID, now: datetime) -> None:
-        super().__call__(spec_id=spec_id, now=now)
-
-
-class ProjectErased(Hook[Callable[..., None]]):
-    """A project is deleted for good: what a higher app keeps of it goes first. Inside the transaction, ``project_id``."""
-
-    def __call__(self, *, project_id: UUID) -> None:
-        super().__call__(project_id=project_id)
+@Hook
+def metrics_count(*, organization_id: UUID, since: datetime, until: datetime) -> int:
+    """How many metrics the organization stored."""
+    raise NotImplementedError
 
 
-priority_changed = PriorityChanged("priority_changed")
-runner_minutes = ProjectUsage("runner_minutes")
-metrics_count = ProjectUsage("metrics_count")
-active_series = ProjectUsage("active_series")
-spec_has_jobs = SpecInUse("spec_has_jobs")
-spec_has_runners = SpecInUse("spec_has_runners")
-spec_archived = SpecArchived("spec_archived")
-erase_jobs = ProjectErased("erase_jobs")
-erase_results = ProjectErased("erase_results")
+@Hook
+def active_series(*, organization_id: UUID, since: datetime, until: datetime) -> int:
+    """How many series of the organization got a metric."""
+    raise NotImplementedError
+
+
+@Hook
+def spec_has_jobs(*, spec_id: UUID) -> bool:
+    """Does a job refer to the hardware spec?"""
+    raise NotImplementedError
+
+
+@Hook
+def spec_has_runners(*, spec_id: UUID) -> bool:
+    """Does a runner serve the hardware spec?"""
+    raise NotImplementedError
+
+
+@Hook
+def spec_archived(*, spec_id: UUID, now: datetime) -> None:
+    """A spec was archived: testbeds that stored it let go of it. Inside the transaction."""
+
+
+@Hook
+def erase_jobs(*, project_id: UUID) -> None:
+    """A project is deleted for good: its jobs go, before its results. Inside the transaction."""
+
+
+@Hook
+def erase_results(*, project_id: UUID) -> None:
+    """A project is deleted for good: its results go. Inside the transaction."""

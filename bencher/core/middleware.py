@@ -22,12 +22,13 @@ class ApiGate:
 
     def __init__(self, get_response: Callable[[HttpRequest], Any]) -> None:
         self.get_response = get_response
-        if iscoroutinefunction(get_response):
+        self._is_async = iscoroutinefunction(get_response)
+        if self._is_async:
             markcoroutinefunction(self)
 
     def __call__(self, request: HttpRequest) -> HttpResponse | Awaitable[HttpResponse]:
         request_id(request)
-        if iscoroutinefunction(self):
+        if self._is_async:
             return self._async(request)
         return self._finish(request, self.get_response(request))
 

@@ -209,7 +209,8 @@ class _Timestamp(Checked):
     def check(cls, text: str) -> datetime:
         try:
             moment = msgspec.convert(text, Annotated[datetime, msgspec.Meta(tz=True)])
-            return moment.astimezone(UTC).replace(microsecond=0)
+            utc: datetime = moment.astimezone(UTC).replace(microsecond=0)
+            return utc
         except (msgspec.ValidationError, OverflowError):
             raise ValueError("expected a date and time with an offset (RFC 3339), such as 2026-01-31T12:00:00Z") from None
 

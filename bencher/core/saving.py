@@ -19,7 +19,7 @@ def change(row: models.Model, values: dict[str, Any], *, now: datetime, clash: s
         setattr(row, name, value)
     stamped = hasattr(row, "modified")
     if stamped:
-        row.modified = now
+        setattr(row, "modified", now)  # noqa: B010  (not every model has it)
     try:
         with transaction.atomic():
             row.save(update_fields=[*values, *(["modified"] if stamped else [])])

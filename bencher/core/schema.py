@@ -14,7 +14,7 @@ import msgspec
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ComponentRegistry, ResolvedComponent
 
-from bencher.core.api import JsonError
+from bencher.core.api import Endpoint, JsonError
 from bencher.core.newtypes import schema_hook
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -76,6 +76,8 @@ def documentation_of(handler: Any) -> Documentation:
 class EndpointSchema(AutoSchema):
     """Describes an :class:`bencher.core.api.Endpoint`."""
 
+    view: Endpoint  # type: ignore[override]
+
     def get_operation(
         self, path: str, path_regex: str, path_prefix: str, method: str, registry: ComponentRegistry
     ) -> dict[str, Any] | None:
@@ -128,7 +130,7 @@ class EndpointSchema(AutoSchema):
         """The schema of any type, its structs registered as components."""
         (schema,), parts = components((shape,))
         for name, part in parts.items():
-            self.registry.register_on_missing(ResolvedComponent(name=name, type=ResolvedComponent.SCHEMA, object=name, schema=part))
+            self.registry.register_on_missing(ResolvedComponent(name=name, type=ResolvedComponent.SCHEMA, object=name, schema=part))  # type: ignore[no-untyped-call]
         return schema
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from uuid import UUID
 
 from bencher.projects.authentication import Caller
 from bencher.projects.models import Membership, Organization, Project, ProjectRole, User
@@ -66,7 +67,7 @@ def project_permissions(user: User, project: Project) -> frozenset[Permission]:
     return granted | PROJECT_ROLES.get(role or "", frozenset())
 
 
-def organization_permissions(user: User, organization: Organization | object) -> frozenset[Permission]:
+def organization_permissions(user: User, organization: Organization | UUID) -> frozenset[Permission]:
     """All that the user may do in the organization (a row or its UUID)."""
     if user.admin:
         return EVERYTHING

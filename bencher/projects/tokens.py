@@ -66,5 +66,5 @@ def read(token: str, *audiences: Audience, now: datetime) -> Claims:
     audience, expires, issued = claims["aud"], claims["exp"], claims["iat"]
     if not isinstance(audience, str) or type(expires) is not int or type(issued) is not int or expires <= now.timestamp():
         raise BadToken
-    extra = {name: claims[name] for name in ("org", "state", "oci") if name in claims}
+    extra: dict[str, Any] = {name: claims[name] for name in ("org", "state", "oci") if name in claims}
     return Claims(Audience(audience), str(claims["sub"]), issued, expires, extra)

@@ -29,7 +29,7 @@ def create_spec(*, name: str, slug: str | None, hardware: dict[str, Any], fallba
 def change_spec(*, spec: Spec, values: dict[str, Any], now: datetime) -> Spec:
     """Change ``name``, ``slug``, ``fallback`` and ``archived`` (both bool). Archiving ends the fallback and detaches testbeds; it wins over ``fallback``."""
     with transaction.atomic():
-        changes = {name: values[name] for name in ("name", "slug") if name in values}
+        changes: dict[str, Any] = {name: values[name] for name in ("name", "slug") if name in values}
         archived = values.get("archived")
         if archived is not None and archived != (spec.archived is not None):
             changes["archived"] = now if archived else None
@@ -64,4 +64,7 @@ def _clear_fallback(now: datetime, but: Spec | None = None) -> None:
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(f'LOCK TABLE "{Spec._meta.db_table}" IN SHARE ROW EXCLUSIVE MODE')
-    Spec.objects.filter(fallback__isnull=False).exclude(pk=but.pk if but else None).update(fallback=None, modified=now)
+    others = Spec.objects.filter(fallback__isnull=False)
+    if but is not None:
+        others = others.exclude(pk=but.pk)
+    others.update(fallback=None, modified=now)

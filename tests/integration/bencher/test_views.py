@@ -294,6 +294,7 @@ def test_deploy_check_warns_of_anonymous_runs(settings: Any) -> None:
     assert "bencher.E001" in ids()
 
 
+@pytest.mark.django_db
 def test_docs_page_has_its_own_copies() -> None:
     """Nothing comes from elsewhere, nothing is inline."""
     response = Api().send("GET", "/docs")
