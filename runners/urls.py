@@ -9,6 +9,7 @@ from runners import views
 urlpatterns = [
     path("v0/runners", views.Runners.as_view()),
     path("v0/runners/<str:runner>", views.OneRunner.as_view()),
+    path("v0/runners/<str:runner>/channel", views.Channel.as_view()),
     path("v0/runners/<str:runner>/key", views.Key.as_view()),
     path("v0/runners/<str:runner>/specs", views.RunnerSpecs.as_view()),
     path("v0/runners/<str:runner>/specs/<str:spec>", views.OneRunnerSpec.as_view()),

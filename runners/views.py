@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from bencher.core.api import Inventory, Reply, given, no_content
+from bencher.core.errors import Invalid
 from bencher.core.newtypes import ResourceId, ResourceName, Slug
 from bencher.core.schema import documented
 from bencher.projects.endpoints import Access, ApiView
@@ -77,6 +78,17 @@ class Key(RunnerView):
         """Replace the runner's key; the old one ends at once."""
         row = self.row()
         return Reply(JsonRunnerKey(row.pk, services.rotate_key(runner=row, now=self.now)), 201)
+
+
+class Channel(ApiView):
+    """The channel's address, asked without an upgrade."""
+
+    access = Access.PUBLIC
+    schema = None  # OpenAPI knows no WebSockets
+
+    def get(self, request: Any, runner: str) -> Reply:
+        """The runner's channel: a WebSocket, opened with the runner's key."""
+        raise Invalid("this is a WebSocket: it needs an upgrade, and the runner's key")
 
 
 class RunnerSpecs(RunnerView):
