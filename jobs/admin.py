@@ -83,7 +83,7 @@ class JobAdmin(ReadOnlyAdmin):
         ("Configuration", {"fields": ("shown_config", "source_ip")}),
     )
     acts = (
-        Act("cancel", "Cancel", "canceled", _cancel, "The job ends at once; its runner stops it with its next heartbeat.",
+        Act("cancel", "Cancel job", "canceled", _cancel, "The job ends at once; its runner stops it with its next heartbeat.",
             lambda job: job.status not in FINAL, danger=True),
         Act("resubmit", "Run again", "submitted again", _resubmit, "A new job with the same configuration, on a new report."),
         Act("reprocess", "Reprocess", "processed again", _reprocess, "For a job whose output could not be read.", _repairable),

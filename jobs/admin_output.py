@@ -60,8 +60,9 @@ def _hidden(value: Any) -> Any:
     if isinstance(value, list):
         return [_hidden(one) for one in value]
     if isinstance(value, dict):
-        return {
-            name: dict.fromkeys(inner, HIDDEN) if name == "env" and isinstance(inner, dict) else _hidden(inner)
-            for name, inner in value.items()
-        }
+        return {name: _names(inner) if name == "env" else _hidden(inner) for name, inner in value.items()}
     return value
+
+
+def _names(environment: Any) -> Any:
+    return dict.fromkeys(environment, HIDDEN) if isinstance(environment, dict) else environment and HIDDEN

@@ -56,13 +56,13 @@ def _delete_dimension(request: HttpRequest, row: Dimension, now: datetime) -> No
 class DimensionAdmin(ReadOnlyAdmin):
     """A named thing of one project."""
 
-    list_display = ("name", "project", "standing", "created")
-    list_filter = (("archived", admin.EmptyFieldListFilter), PROJECT, "created")
-    list_select_related = ("project",)
+    list_display: tuple[str, ...] = ("name", "project", "standing", "created")
+    list_filter: tuple[Any, ...] = (("archived", admin.EmptyFieldListFilter), PROJECT, "created")
+    list_select_related: tuple[str, ...] = ("project",)
     search_fields = ("name", "slug", *BY_PROJECT)
     uuid_fields = ("pk", "project")
     ordering = ("name", "id")
-    fields = ("id", "name", "slug", "project", "standing", "created", "modified", "archived")
+    fields: tuple[str, ...] = ("id", "name", "slug", "project", "standing", "created", "modified", "archived")
     acts = (
         Act("archive", "Archive", "archived", _archived(True), "It is left out of lists until a report mentions it again.",
             lambda row: not row.archived),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib import admin
@@ -22,7 +22,7 @@ SHOWN_ONCE = "Its key, shown this once: {}"
 
 
 class RunnerForm(CheckedForm):
-    rules: dict[str, type[Checked]] = NAMES
+    rules: ClassVar[dict[str, type[Checked]]] = NAMES
 
 
 def _archived(archived: bool) -> Any:
@@ -54,7 +54,7 @@ class RunnerAdmin(ServiceAdmin):
     editable = ("name", "slug")
     addable = ("name", "slug")
     fieldsets = ((None, {"fields": ("id", "name", "slug", "state", "last_heartbeat", "created", "modified", "archived")}),)
-    inlines = (RunnerSpecRows,)
+    inlines: tuple[type[Rows], ...] = (RunnerSpecRows,)
     acts = (
         Act("rotate_key", "Rotate key", "has a new key", _rotate, "The old key is refused from now on; the new one is shown once.",
             lambda row: not row.archived, danger=True),

@@ -75,7 +75,8 @@ class Rows(ReadOnly, TabularInline):
     joined: ClassVar[tuple[str, ...]] = ()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related(*self.joined)
+        rows: QuerySet[Any] = super().get_queryset(request)
+        return rows.select_related(*self.joined)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
         return tuple(self.fields or ())
@@ -148,13 +149,17 @@ class ServiceAdmin(ModelAdmin):
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         return [(None, {"fields": self.addable})] if obj is None and self.addable else super().get_fieldsets(request, obj)
 
+    def get_inlines(self, request: HttpRequest, obj: Any) -> Sequence[Any]:
+        return () if obj is None else self.inlines
+
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         return None if "\x00" in object_id else super().get_object(request, object_id, from_field)
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet[Any], search_term: str) -> tuple[QuerySet[Any], bool]:
         value = as_uuid(search_term.strip())
         if value is None:
-            return super().get_search_results(request, queryset, search_term)
+            found: tuple[QuerySet[Any], bool] = super().get_search_results(request, queryset, search_term)
+            return found
         own = [] if isinstance(self.opts.pk, UUIDField) else ["pk"]
         fields = [name for name in self.uuid_fields if name not in own]
         return queryset.filter(reduce(or_, (Q((name, value)) for name in fields), Q(pk__in=[]))), False

@@ -27,7 +27,7 @@ SESSION_KEY = "_user_key"
 class KeyBackend(ModelBackend):
     """E-mail address and a valid user key of an unlocked administrator."""
 
-    def authenticate(self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **_: Any) -> User | None:  # type: ignore[override]
+    def authenticate(self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **_: Any) -> User | None:
         if username is None or password is None or not password.startswith(USER_KEY):
             return None
         try:
@@ -53,7 +53,7 @@ class SessionUsers(AuthenticationMiddleware):
     def process_request(self, request: HttpRequest) -> None:
         super().process_request(request)
         request.user = SimpleLazyObject(partial(session_user, request))  # type: ignore[assignment]
-        request.auser = sync_to_async(partial(session_user, request))  # type: ignore[method-assign,assignment]
+        request.auser = sync_to_async(partial(session_user, request))
 
 
 def session_user(request: HttpRequest) -> User | AnonymousUser:
@@ -85,4 +85,6 @@ def logged_out(*, request: HttpRequest, user: User | None, **_: Any) -> None:
 
 
 def login_failed(*, credentials: dict[str, Any], request: HttpRequest | None = None, **_: Any) -> None:
-    audit.record(None, "login_failed", tried=credentials.get("username"), ip=audit.address(request))
+    username = str(credentials.get("username"))
+    tried = username if "@" in username else None  # a password in the wrong field is no name to log
+    audit.record(None, "login_failed", tried=tried, ip=audit.address(request))

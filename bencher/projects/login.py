@@ -13,7 +13,7 @@ from bencher.core.errors import TooMany
 from bencher.core.ratelimits import count
 
 
-class LoginForm(AuthenticationForm):  # type: ignore[misc]
+class LoginForm(AuthenticationForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["username"].label = "E-mail address"

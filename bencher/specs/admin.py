@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
@@ -21,7 +21,7 @@ NAMES: Any = {"name": ResourceName, "slug": Slug}
 
 
 class SpecForm(CheckedForm):
-    rules: dict[str, type[Checked]] = NAMES
+    rules: ClassVar[dict[str, type[Checked]]] = NAMES
 
     def clean(self) -> dict[str, Any]:
         values = super().clean()
