@@ -20,7 +20,7 @@ DIGEST_LENGTH = 135  # "sha512:" and 128 digits
 TAG_LENGTH = 128
 
 
-class ByteOrderedField(models.CharField):
+class ByteOrderedField(models.CharField):  # type: ignore[type-arg]  # not generic at run time
     """Text that the database sorts and compares by its bytes, whatever its locale (SQLite always does)."""
 
     def db_parameters(self, connection: Any) -> Any:

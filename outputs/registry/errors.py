@@ -101,6 +101,10 @@ class Unsupported(RegistryError):
     status, code, text = 405, "UNSUPPORTED", "this path does not have that method"
 
 
+class TooManyRequests(RegistryError):
+    status, code, text = 429, "TOOMANYREQUESTS", "too many requests"
+
+
 class Unavailable(RegistryError):
     status, code, text = 503, "UNAVAILABLE", "the registry cannot do this now: try again"
 

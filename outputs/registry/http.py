@@ -1,4 +1,4 @@
-"""Requests and answers of the registry, free of any framework: what ASGI gives, made handy."""
+"""Requests and answers of the registry: what ASGI gives, made handy."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
+from django.conf import settings
+
+from bencher.core.client_ip import source_ip
 from outputs.registry.errors import RegistryError
 from outputs.registry.storage.base import Reader
 
@@ -18,12 +21,15 @@ NO_CONTENT = 204
 
 @dataclass(frozen=True)
 class Request:
-    """``query``: name and value pairs as sent; ``headers``: lower-case names, of repeated ones the last (no rule here needs more)."""
+    """``query``: name and value pairs as sent; ``headers``: lower-case names, of repeated ones the last (no rule here needs more);
+    ``address``: where it comes from, trusted proxies believed.
+    """
 
     method: str
     path: str
     query: tuple[tuple[str, str], ...] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
+    address: str = ""
 
     def parameter(self, name: str) -> str | None:
         """The first value of a query parameter."""
@@ -51,7 +57,10 @@ class Response:
 def read_request(scope: Mapping[str, Any]) -> Request:
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
     query = parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True, max_num_fields=1000)
-    return Request(scope["method"].upper(), scope["path"], tuple(query), headers)
+    peer = (scope.get("client") or [""])[0]
+    fly, forwarded = headers.get("fly-client-ip", ""), headers.get("x-forwarded-for", "")
+    address = source_ip(peer, fly=fly, forwarded=forwarded, trusted=settings.BENCHER_TRUSTED_PROXIES)
+    return Request(scope["method"].upper(), scope["path"], tuple(query), headers, address)
 
 
 def json_response(status: int, document: Any, headers: Mapping[str, str] | None = None) -> Response:

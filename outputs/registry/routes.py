@@ -9,6 +9,7 @@ from datetime import datetime
 from outputs.registry.body import Body
 from outputs.registry.errors import NameUnknown, Unsupported
 from outputs.registry.http import Request, Response
+from outputs.registry.services.access import Bearer
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class Call:
     clock: Callable[[], datetime] = field(kw_only=True)
 
     @property
-    def authorization(self) -> str | None:
-        return self.request.headers.get("authorization")
+    def bearer(self) -> Bearer:
+        return Bearer(self.request.headers.get("authorization"), self.request.address)
 
 
 Handler = Callable[[Call], Awaitable[Response]]

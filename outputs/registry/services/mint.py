@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.conf import settings
 
+from bencher.core import ratelimits
 from bencher.core.errors import ServiceError
 from bencher.core.ids import as_uuid, is_slug
 from bencher.projects.authentication import PROJECT_KEY, Caller, actor
@@ -15,7 +16,7 @@ from bencher.projects.permissions import Permission, may
 from bencher.projects.selectors import find_project
 from outputs.registry.errors import Denied, Unauthorized
 from outputs.registry.scopes import PULL, PUSH, Scope
-from outputs.registry.services.access import is_claimed
+from outputs.registry.services.access import is_claimed, limited
 from outputs.registry.tokens import LIFE_S, USER, mint_anonymous_token, mint_project_token, mint_user_token
 
 LIFE = LIFE_S[USER]
@@ -31,13 +32,13 @@ class Granted:
     scope: str
 
 
-def grant_token(*, credentials: tuple[str, str] | None, scope: Scope, now: datetime) -> Granted:
+def grant_token(*, credentials: tuple[str, str] | None, scope: Scope, address: str, now: datetime) -> Granted:
     """``credentials``: (name, password), None = anonymous. The password's form says what it is.
 
-    Raises `Unauthorized` (always to be answered with the challenge), `Denied`.
+    ``address``: where the request comes from. Raises `Unauthorized` (always to be answered with the challenge), `Denied`, `TooManyRequests`.
     """
     if credentials is None:
-        token = _anonymous(scope, now)
+        token = _anonymous(scope, address, now)
     elif credentials[1].startswith(PROJECT_KEY):
         token = _for_project(*credentials, scope, now)
     else:
@@ -46,10 +47,11 @@ def grant_token(*, credentials: tuple[str, str] | None, scope: Scope, now: datet
     return Granted(token, LIFE, now, text)
 
 
-def _anonymous(scope: Scope, now: datetime) -> str:
+def _anonymous(scope: Scope, address: str, now: datetime) -> str:
     """For any name: whether the project honours it shows when the token is used."""
     if not settings.BENCHER_ALLOW_ANONYMOUS_RUNS:
         raise Unauthorized("anonymous access is switched off: log in")
+    _count("anonymous", address, now)
     return mint_anonymous_token(repository=scope.repository, actions=scope.actions, now=now)
 
 
@@ -58,6 +60,7 @@ def _for_project(name: str, key: str, scope: Scope, now: datetime) -> str:
     project = caller.project_key.project if caller.project_key else None
     if project is None or not _names(name, project):
         raise Unauthorized("the name is not the project's of this key")
+    _count("project", project.pk, now)
     if scope.repository is not None and not _names(scope.repository, project):
         raise Denied("a project key is for its own project only")
     if scope.actions == (PULL,):
@@ -70,6 +73,7 @@ def _for_user(email: str, password: str, scope: Scope, now: datetime) -> str:
     user = caller.user
     if user is None or caller.via not in ("user_key", "api_token") or user.email != email.strip().lower():
         raise Unauthorized("the name is not the e-mail address of this credential's user")
+    _count("user", user.pk, now)
     if PUSH in scope.actions:
         _check_push(caller, scope.repository or "")
     elif PULL in scope.actions and not user.admin:
@@ -90,6 +94,11 @@ def _caller(password: str, now: datetime) -> Caller:
         return actor(password, now=now)
     except ServiceError:
         raise Unauthorized("the credentials are not valid") from None
+
+
+def _count(who: str, key: object, now: datetime) -> None:
+    with limited():
+        ratelimits.count(who, "requests", key, now=now)
 
 
 def _names(text: str, project: Project) -> bool:

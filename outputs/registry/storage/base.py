@@ -117,7 +117,7 @@ class Storage(ABC):
 
     # -- whole objects -----------------------------------------------------------------------------------------------
     @abstractmethod
-    def put(self, key: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes | bytearray) -> None:
         """Store durably, replacing what was there. Raises `StorageError`."""
 
     @abstractmethod

@@ -54,7 +54,7 @@ class FilesystemStorage(Storage):
         self.root = root
 
     # -- whole objects -----------------------------------------------------------------------------------------------
-    def put(self, key: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes | bytearray) -> None:
         target = self._path(key)
         with _faults(key):
             folder = _make_folder(self.root / TEMPORARY)

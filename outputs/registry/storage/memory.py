@@ -15,7 +15,7 @@ class MemoryStorage(Storage):
         self._busy: set[str] = set()
         self._lock = threading.Lock()
 
-    def put(self, key: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes | bytearray) -> None:
         with self._lock:
             self._objects[check_key(key)] = (bytes(data), datetime.now(UTC))
 

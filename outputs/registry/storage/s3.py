@@ -54,7 +54,7 @@ class S3Storage(Storage):
         self.client: Any = boto3.client("s3", endpoint_url=endpoint_url, region_name=region, config=Config(**_CONFIG, s3=style))
 
     # -- whole objects -----------------------------------------------------------------------------------------------
-    def put(self, key: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes | bytearray) -> None:
         with _faults(key):
             self.client.put_object(**self._at(key), Body=bytes(data))
 

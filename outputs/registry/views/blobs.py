@@ -33,7 +33,7 @@ async def get_blob(call: Call) -> Response:
 
 async def delete_blob(call: Call) -> Response:
     def delete() -> None:
-        project = access.delete(authorization=call.authorization, name=call.name, now=call.now).project
+        project = access.delete(bearer=call.bearer, name=call.name, now=call.now).project
         blobs.delete_blob(project=project, digest=as_digest(call.rest))
 
     await with_database(delete)
@@ -41,7 +41,7 @@ async def delete_blob(call: Call) -> Response:
 
 
 def _find(call: Call) -> Found:
-    project = access.pull(authorization=call.authorization, name=call.name, now=call.now).project
+    project = access.pull(bearer=call.bearer, name=call.name, now=call.now).project
     return blobs.find_blob(project=project, digest=as_digest(call.rest), now=call.now)
 
 

@@ -17,18 +17,18 @@ PAGE, MOST = 100, 10_000
 
 
 async def front(call: Call) -> Response:
-    await with_database(access.enter, authorization=call.authorization, now=call.now)
+    await with_database(access.enter, bearer=call.bearer, now=call.now)
     return json_response(200, {}, {"Docker-Distribution-API-Version": "registry/2.0"})
 
 
 async def tags(call: Call) -> Response:
     def fetch() -> tuple[list[str], bool]:
-        project = access.pull(authorization=call.authorization, name=call.name, now=call.now).project
+        project = access.pull(bearer=call.bearer, name=call.name, now=call.now).project
         return list_tags(project=project, after=last, limit=limit)
 
     limit, last = _page_size(call), call.request.parameter("last") or ""
     if last and not is_tag(last):
-        await with_database(access.pull, authorization=call.authorization, name=call.name, now=call.now)
+        await with_database(access.pull, bearer=call.bearer, name=call.name, now=call.now)
         raise TagInvalid
     names, more = await with_database(fetch)
     headers = {}
@@ -40,7 +40,7 @@ async def tags(call: Call) -> Response:
 
 async def referrers(call: Call) -> Response:
     def fetch() -> bytes:
-        project = access.pull(authorization=call.authorization, name=call.name, now=call.now).project
+        project = access.pull(bearer=call.bearer, name=call.name, now=call.now).project
         return referrers_index(list_referrers(project=project, subject=as_digest(call.rest), artifact_type=artifact_type))
 
     artifact_type = call.request.parameter("artifactType")

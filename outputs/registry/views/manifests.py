@@ -32,7 +32,7 @@ async def get_manifest(call: Call) -> Response:
 
 async def put_manifest(call: Call) -> Response:
     def enter() -> Project:
-        return access.push(authorization=call.authorization, name=call.name, create=True, now=call.now).project
+        return access.push(bearer=call.bearer, name=call.name, create=True, now=call.now).project
 
     project = await with_database(enter)
     if (call.request.content_length or 0) > limit():
@@ -58,14 +58,14 @@ async def put_manifest(call: Call) -> Response:
 
 async def delete_manifest(call: Call) -> Response:
     def delete() -> str:
-        project = access.delete(authorization=call.authorization, name=call.name, now=call.now).project
+        project = access.delete(bearer=call.bearer, name=call.name, now=call.now).project
         return manifests.delete_manifest(project=project, reference=call.rest)
 
     return Response(202, {"Docker-Content-Digest": await with_database(delete)})
 
 
 def _serve(call: Call, *, content: bool) -> Served:
-    project = access.pull(authorization=call.authorization, name=call.name, now=call.now).project
+    project = access.pull(bearer=call.bearer, name=call.name, now=call.now).project
     return manifests.get_manifest(project=project, reference=call.rest, content=content, now=call.now)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.utils.decorators import method_decorator
 from django.views import View
 from django.views.decorators.csrf import csrf_exempt
 
 from bencher.core import clock
+from bencher.core.client_ip import client_ip
 from outputs.registry.authentication import BadCredentials, basic_credentials, challenge
 from outputs.registry.errors import RegistryError, Unauthorized
 from outputs.registry.http import cors, refusal
@@ -34,7 +35,8 @@ class TokenView(View):
 
     http_method_names = ["get", "post", "options"]
 
-    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+    def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        response: HttpResponseBase
         try:
             response = super().dispatch(request, *args, **kwargs)
         except (Unauthorized, BadCredentials) as problem:
@@ -54,13 +56,14 @@ class TokenView(View):
             scope = read_scopes(request.GET.getlist("scope"))
         except InvalidScope as problem:
             return JsonResponse({"errors": [{"code": "UNSUPPORTED", "message": str(problem)}]}, status=400)
-        granted = grant_token(credentials=basic_credentials(request.headers.get("Authorization")), scope=scope, now=clock.now())
+        credentials = basic_credentials(request.headers.get("Authorization"))
+        granted = grant_token(credentials=credentials, scope=scope, address=client_ip(request.META), now=clock.now())
         return JsonResponse({"token": granted.token, "expires_in": granted.life, "issued_at": _rfc3339(granted.issued)})
 
     def post(self, request: HttpRequest) -> HttpResponse:
         """No anonymous callers here, and no ``token`` in the answer."""
         scope, credentials = _read_form(request)
-        granted: Granted = grant_token(credentials=credentials, scope=scope, now=clock.now())
+        granted: Granted = grant_token(credentials=credentials, scope=scope, address=client_ip(request.META), now=clock.now())
         document = {
             "access_token": granted.token,
             "expires_in": granted.life,

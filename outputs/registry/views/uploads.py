@@ -66,11 +66,11 @@ async def cancel(call: Call) -> Response:
 
 # -- steps ---------------------------------------------------------------------------------------------------------
 def _enter(call: Call, *, create: bool) -> Access:
-    return access.push(authorization=call.authorization, name=call.name, create=create, now=call.now)
+    return access.push(bearer=call.bearer, name=call.name, create=create, now=call.now)
 
 
 def _find(call: Call) -> Upload:
-    project = access.status(authorization=call.authorization, name=call.name, now=call.now).project
+    project = access.status(bearer=call.bearer, name=call.name, now=call.now).project
     return uploads.find_upload(project=project, text=call.rest, now=call.now)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bencher.core import ratelimits
 from bencher.projects.models import Project, User
 from outputs.models import Upload
 from outputs.registry.digest import digest_of
@@ -207,3 +208,21 @@ def test_faults_are_not_told(
     assert b"secret" not in answer.content
     assert ("retry-after" in answer.headers) == (status == 503)
     assert not Upload.objects.exists()
+
+
+# -- rates -----------------------------------------------------------------------------------------------------------------
+@pytest.mark.django_db
+@pytest.mark.parametrize("who", ["anonymous", "user", "project"])
+def test_rate_limits(client: Client, project: Project, owner: User, settings: Any, who: str) -> None:
+    """Counted for the sender and for the project; off unless they are set."""
+    make_project("free")
+    anonymous = mint_anonymous_token(repository="free", actions=ALL, now=datetime.now(UTC))
+    name, token = ("free", anonymous) if who == "anonymous" else ("mine", user_token(owner))
+    assert [client.ask("GET", f"/v2/{name}/tags/list", token=token).status for _ in range(3)] == [200] * 3
+    ratelimits._counters.cache_clear()
+    settings.BENCHER_RATE_LIMITS = f"{who}.requests=2/day"
+    settings.REDIS_URL = ""
+    answers = [client.ask("GET", f"/v2/{name}/tags/list", token=token) for _ in range(3)]
+    assert [answer.status for answer in answers] == [200, 200, 429]
+    assert answers[2].code == "TOOMANYREQUESTS"
+    assert int(answers[2].headers["retry-after"]) > 0

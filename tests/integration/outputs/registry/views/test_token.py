@@ -13,6 +13,7 @@ import pytest
 from django.http import HttpResponse
 from django.test import Client as Web
 
+from bencher.core import ratelimits
 from bencher.projects.models import Project, ProjectKey, User, UserKey
 from bencher.projects.tokens import Audience
 from bencher.projects.tokens import mint as mint_jwt
@@ -211,3 +212,14 @@ def test_preflight_and_methods() -> None:
     response = Web().options(PATH)
     assert (response.status_code, response["Access-Control-Allow-Methods"]) == (200, "GET, POST, OPTIONS")
     assert Web().put(PATH).status_code == 405
+
+
+@pytest.mark.parametrize("who", ["anonymous", "user", "project"])
+def test_rate_limits(project: Project, owner: User, settings: Any, who: str) -> None:
+    auth = {"anonymous": None, "user": basic(owner.email, make_user_key(owner)), "project": basic("mine", make_project_key(project))}[who]
+    ratelimits._counters.cache_clear()
+    settings.BENCHER_RATE_LIMITS, settings.REDIS_URL = f"{who}.requests=2/day", ""
+    responses = [ask(auth=auth) for _ in range(3)]
+    assert [response.status_code for response in responses] == [200, 200, 429]
+    assert json.loads(responses[2].content)["errors"][0]["code"] == "TOOMANYREQUESTS"
+    assert int(responses[2]["Retry-After"]) > 0
