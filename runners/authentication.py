@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hmac
+from datetime import datetime
 
 from bencher.core import ids
+from bencher.core.errors import NotAuthenticated
+from bencher.core.ratelimits import count
 from runners.models import Runner
 
 KEY_PREFIX = "bencher_runner_"
@@ -14,6 +17,15 @@ def bearer(authorization: str | None) -> str | None:
     """The credential of an ``Authorization`` header with the scheme Bearer, in any case of letters."""
     scheme, _, credential = (authorization or "").partition(" ")
     return credential.strip() if scheme.lower() == "bearer" and credential.strip() else None
+
+
+def admit_channel(*, runner: str, authorization: str | None, now: datetime) -> Runner:
+    """The runner whose channel may open now; raises NotAuthenticated, whatever is wrong, and TooMany beyond the configured rate."""
+    found = authenticate_channel(runner=runner, authorization=authorization)
+    if found is None:
+        raise NotAuthenticated("A runner channel needs the key of that runner, and the runner must not be archived")
+    count("runner", "requests", found.pk, now=now)
+    return found
 
 
 def authenticate_channel(*, runner: str, authorization: str | None) -> Runner | None:

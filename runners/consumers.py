@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import uuid
 from collections import deque
@@ -13,7 +14,9 @@ from channels.consumer import AsyncConsumer, get_handler_name
 from channels.exceptions import StopConsumer
 from django.conf import settings
 
-from runners.authentication import authenticate_channel
+from bencher.core import clock
+from bencher.core.errors import ServiceError
+from runners.authentication import admit_channel
 from runners.protocol import messages, signals
 from runners.protocol.errors import Undecodable
 from runners.protocol.limits import BIG_MESSAGE_BYTES
@@ -104,12 +107,16 @@ class RunnerConsumer(NoDbHop, AsyncConsumer):
 
     # -- the transport's events ------------------------------------------------------------------------------------
     async def websocket_connect(self, _: dict[str, Any]) -> None:
-        runner = await in_database(
-            authenticate_channel, runner=self.scope["url_route"]["kwargs"]["runner"], authorization=_authorization(self.scope)
-        )
-        if runner is None:
-            await self._refuse()
-            raise StopConsumer
+        try:
+            runner = await in_database(
+                admit_channel,
+                runner=self.scope["url_route"]["kwargs"]["runner"],
+                authorization=_authorization(self.scope),
+                now=clock.now(),
+            )
+        except ServiceError as fault:
+            await self._refuse(fault)
+            raise StopConsumer from None
         self._dispatch = self._open_dispatch(runner_id=runner.pk, channel=uuid.uuid4().hex, push=self._put)
         await self.send({"type": "websocket.accept"})
         for effect in self.session.start():
@@ -134,16 +141,15 @@ class RunnerConsumer(NoDbHop, AsyncConsumer):
             self._dispatch.close()
         raise StopConsumer
 
-    async def _refuse(self) -> None:
+    async def _refuse(self, fault: ServiceError) -> None:
         """Before the upgrade: an operator sees a bad key, not a flapping network."""
         if "websocket.http.response" in self.scope.get("extensions", {}):
-            body = b'{"message":"A runner channel needs the key of that runner, and the runner must not be archived"}'
-            headers = [
-                (b"content-type", b"application/json"),
-                (b"www-authenticate", b"Bearer"),
-                (b"content-length", str(len(body)).encode()),
-            ]
-            await self.send({"type": "websocket.http.response.start", "status": 401, "headers": headers})
+            body = json.dumps({"message": fault.message}).encode()
+            headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+            headers += [(name.lower().encode(), value.encode()) for name, value in fault.headers.items()]
+            if fault.status == 401:
+                headers.append((b"www-authenticate", b"Bearer"))
+            await self.send({"type": "websocket.http.response.start", "status": fault.status, "headers": headers})
             await self.send({"type": "websocket.http.response.body", "body": body})
         else:
             await self.send({"type": "websocket.close", "code": 1008})

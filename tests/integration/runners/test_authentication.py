@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from typing import Any
+
 import pytest
 
 from bencher.core import ids
-from runners.authentication import authenticate_channel, bearer
+from bencher.core.errors import NotAuthenticated, TooMany
+from runners.authentication import admit_channel, authenticate_channel, bearer
 from runners.models import Runner
 from tests.jobworld import NOW, make_runner
 
@@ -70,3 +74,15 @@ def test_rotated(runner: Runner) -> None:
 )
 def test_bearer(header: str | None, credential: str | None) -> None:
     assert bearer(header) == credential
+
+
+def test_channels_count_against_the_rate_limits(runner: Runner, settings: Any) -> None:
+    settings.BENCHER_RATE_LIMITS = "runner.requests=2/minute"
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    for _ in range(2):
+        assert admit_channel(runner=runner.slug, authorization=f"Bearer {KEY}", now=now) == runner
+    with pytest.raises(TooMany) as refused:
+        admit_channel(runner=runner.slug, authorization=f"Bearer {KEY}", now=now)
+    assert refused.value.headers == {"Retry-After": "60"}
+    with pytest.raises(NotAuthenticated):
+        admit_channel(runner=runner.slug, authorization=None, now=now)

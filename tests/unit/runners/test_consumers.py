@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Callable
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from bencher.core.errors import NotAuthenticated, TooMany
 from runners import consumers
 from runners.consumers import READ_AHEAD, RunnerConsumer, Timer
 from runners.protocol import messages, signals
@@ -98,11 +100,15 @@ def _known_runner(monkeypatch: pytest.MonkeyPatch) -> None:
         return function(*args, **kwargs)
 
     monkeypatch.setattr(consumers, "in_database", inline)
-    monkeypatch.setattr(
-        consumers,
-        "authenticate_channel",
-        lambda *, runner, authorization: SimpleNamespace(pk=OWN) if authorization == "Bearer key" else None,
-    )
+    monkeypatch.setattr(consumers, "admit_channel", _admit)
+
+
+def _admit(*, runner: str, authorization: str | None, now: datetime) -> SimpleNamespace:
+    if authorization == "Bearer busy":
+        raise TooMany("too many requests: wait 7 seconds", retry_after=7)
+    if authorization != "Bearer key":
+        raise NotAuthenticated("A runner channel needs the key of that runner")
+    return SimpleNamespace(pk=OWN)
 
 
 @contextlib.asynccontextmanager
@@ -127,6 +133,15 @@ async def test_refused_before_the_upgrade(dispatch: ScriptedDispatch, headers: l
     start, body = await wire.next(), await wire.next()
     assert (start["type"], start["status"]) == ("websocket.http.response.start", 401)
     assert "key" in json.loads(body["body"])["message"]
+    await asyncio.wait_for(wire.task, 5)
+
+
+async def test_refused_for_a_while(dispatch: ScriptedDispatch) -> None:
+    wire = Wire(dispatch, headers=[(b"authorization", b"Bearer busy")], extensions={"websocket.http.response": {}})
+    wire.events.put_nowait({"type": "websocket.connect"})
+    start, _ = await wire.next(), await wire.next()
+    assert start["status"] == 429
+    assert (b"retry-after", b"7") in start["headers"]
     await asyncio.wait_for(wire.task, 5)
 
 
