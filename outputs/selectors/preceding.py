@@ -31,7 +31,7 @@ def preceding(series: Series, *, report_id: UUID | None, benchmarks: Collection[
     """The newest earlier report with metrics of one of the benchmarks."""
     rows = list(_earlier(series).exclude(id=report_id)[:CANDIDATES] if report_id else _earlier(series)[:CANDIDATES])
     for row in rows:
-        measured = frozenset(Metric.objects.filter(report=row).order_by("benchmark").values_list("benchmark_id", flat=True).distinct())
+        measured = frozenset(Metric.objects.filter(report=row).order_by().values_list("benchmark_id", flat=True).distinct())
         if not measured.isdisjoint(benchmarks):
             return Preceding(row.id, ts(row.start_time), row.spec_id, load(row.verdicts), measured)
     return None

@@ -70,12 +70,16 @@ METRIC_COLUMNS = (
 )
 
 
+BenchmarkRow = tuple[UUID, UUID, str, str, datetime, datetime, datetime | None]
+BENCHMARK_COLUMNS = ("id", "project_id", "name", "slug", "created", "modified", "archived")
+
+
 @dataclass(frozen=True, slots=True)
 class Contents:
     """The metrics of some reports and what they refer to."""
 
     metrics: list[MetricRow]
-    benchmarks: dict[UUID, Benchmark]
+    benchmarks: dict[UUID, BenchmarkRow]
     measures: dict[UUID, Measure]
     models: dict[UUID, ThresholdModel]
     alerts: list[Alert]
@@ -84,15 +88,21 @@ class Contents:
 def contents(reports: Collection[UUID]) -> Contents:
     """Five queries, however many reports and metrics."""
     metrics: list[Any] = list(
-        Metric.objects.filter(report__among=reports).order_by("report", "iteration", "id").values_list(*METRIC_COLUMNS)
+        Metric.objects.filter(report__among=reports).order_by("report_id", "iteration", "id").values_list(*METRIC_COLUMNS)
     )
     return Contents(
         metrics,
-        in_bulk(Benchmark.objects.all(), {row[3] for row in metrics}),
+        _benchmarks({row[3] for row in metrics}),
         in_bulk(Measure.objects.all(), {row[4] for row in metrics}),
         in_bulk(ThresholdModel.objects.select_related("threshold"), {row[8] for row in metrics if row[8]}),
         list(Alert.objects.filter(report__among=reports).order_by("status", "-modified", "id")),
     )
+
+
+def _benchmarks(ids: Collection[UUID]) -> dict[UUID, BenchmarkRow]:
+    """Columns instead of instances: there may be ten thousand."""
+    rows: Any = Benchmark.objects.filter(id__among=ids).order_by("id").values_list(*BENCHMARK_COLUMNS) if ids else ()
+    return {row[0]: row for row in rows}
 
 
 def in_bulk(rows: QuerySet[Any], ids: Collection[UUID]) -> dict[UUID, Any]:
@@ -101,6 +111,6 @@ def in_bulk(rows: QuerySet[Any], ids: Collection[UUID]) -> dict[UUID, Any]:
 
 def alert_counts(reports: Collection[UUID]) -> dict[UUID, tuple[int, int]]:
     """(all, active) alerts by report."""
-    counted = Alert.objects.filter(report__among=reports).order_by("report").values("report_id")
+    counted = Alert.objects.filter(report__among=reports).order_by("report_id").values("report_id")
     rows = counted.annotate(total=Count("id"), active=Count("id", filter=Q(status="active")))
     return {row["report_id"]: (row["total"], row["active"]) for row in rows}

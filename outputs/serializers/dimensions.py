@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -120,6 +121,13 @@ def stored_testbed_json(row: Testbed) -> JsonTestbed:
 
 def benchmark_json(row: Benchmark) -> JsonBenchmark:
     return JsonBenchmark(row.id, row.project_id, row.name, row.slug, ts(row.created), ts(row.modified), ts_or_none(row.archived))
+
+
+def benchmark_row_json(
+    id: UUID, project: UUID, name: str, slug: str, created: datetime, modified: datetime, archived: datetime | None
+) -> JsonBenchmark:
+    """The same of a benchmark's columns."""
+    return JsonBenchmark(id, project, name, slug, ts(created), ts(modified), ts_or_none(archived))
 
 
 def measure_json(row: Measure) -> JsonMeasure:

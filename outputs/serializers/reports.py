@@ -21,7 +21,7 @@ from outputs.serializers.dimensions import (
     JsonMeasure,
     JsonTestbed,
     JsonVersion,
-    benchmark_json,
+    benchmark_row_json,
     branch_json,
     measure_json,
     testbed_json,
@@ -131,7 +131,7 @@ class Expansion:
     def __init__(self, rows: Sequence[Report], contents: Contents) -> None:
         self._reports = {row.id: row for row in rows}
         self._contents = contents
-        self._benchmarks = {key: benchmark_json(row) for key, row in contents.benchmarks.items()}
+        self._benchmarks = {key: benchmark_row_json(*row) for key, row in contents.benchmarks.items()}
         self._measures = {key: measure_json(row) for key, row in contents.measures.items()}
         self._models: dict[UUID, JsonModel] = {key: model_json(row) for key, row in contents.models.items()}
         self._thresholds = {

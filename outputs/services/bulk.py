@@ -24,7 +24,7 @@ def insert(model: type[models.Model], columns: Columns, *, ignore_conflicts: boo
     quote = connection.ops.quote_name
     into = f"INSERT INTO {quote(model._meta.db_table)} ({', '.join(quote(field.column) for field in fields)})"
     conflict = " ON CONFLICT DO NOTHING" if ignore_conflicts else ""
-    with transaction.atomic(), connection.cursor() as cursor:  # without one SQLite would commit, and sync, every row
+    with transaction.atomic(savepoint=False), connection.cursor() as cursor:  # without one SQLite would commit, and sync, every row
         if connection.vendor == "postgresql":
             arrays = ", ".join(f"%s::{_array_type(field)}[]" for field in fields)
             cursor.execute(f"{into} SELECT * FROM unnest({arrays}){conflict}", [list(values) for values in columns.values()])

@@ -38,8 +38,8 @@ def find_changes(*, report_id: UUID, now: datetime) -> int:
 
 
 def _watch(report: Report, series: Series, threshold: Threshold, now: datetime) -> int:
-    measured = Metric.objects.filter(report=report, measure_id=threshold.measure_id).order_by("benchmark")
-    benchmarks = set(measured.values_list("benchmark_id", flat=True))
+    measured = Metric.objects.filter(report=report, measure_id=threshold.measure_id)
+    benchmarks = set(measured.order_by().values_list("benchmark_id", flat=True))
     found: list[Found] = []
     for benchmark, points in newest_points(series, measure_id=threshold.measure_id, benchmarks=benchmarks, most=MOST).items():
         found += [(benchmark, points[change.index][0], change) for change in _new(points)]

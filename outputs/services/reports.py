@@ -6,6 +6,7 @@ Text is parsed and limits are computed before the transaction that writes; that 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -106,17 +107,28 @@ def deliver(
     *, report: Report, prepared: Prepared, start_time: datetime | None = None, end_time: datetime | None = None, now: datetime
 ) -> None:
     """Write it, all or nothing; inside the caller's transaction if there is one. A report takes results once: IntegrityError the second time."""
-    with transaction.atomic():
-        report.start_time = _whole(start_time or report.start_time)
-        report.end_time = _whole(end_time or report.end_time)
-        report.size = len(prepared.values)
-        report.counts = prepared.counts
-        report.verdicts = stored(prepared.verdicts)
-        report.save(update_fields=["start_time", "end_time", "size", "counts", "verdicts"])
-        _insert_metrics(report, prepared)
-        _insert_alerts(report, prepared, now)
-        if prepared.watched:
-            notify.changes_wanted(report.id)
+    summary = {
+        "start_time": _whole(start_time or report.start_time),
+        "end_time": _whole(end_time or report.end_time),
+        **_summary(prepared),
+    }
+    for name, value in summary.items():
+        setattr(report, name, value)
+    with transaction.atomic(savepoint=False):
+        report.save(update_fields=list(summary))
+        _fill(report, prepared, now)
+
+
+def _summary(prepared: Prepared) -> dict[str, Any]:
+    """What a report keeps of its contents."""
+    return {"size": len(prepared.values), "counts": prepared.counts, "verdicts": stored(prepared.verdicts)}
+
+
+def _fill(report: Report, prepared: Prepared, now: datetime) -> None:
+    _insert_metrics(report, prepared)
+    _insert_alerts(report, prepared, now)
+    if prepared.watched:
+        notify.changes_wanted(report.id)
 
 
 def _insert_metrics(report: Report, prepared: Prepared) -> None:
@@ -193,8 +205,8 @@ def _complete(
             if head.pk != target.series.head_id:
                 branch.head = head
                 continue
-            report = _insert(project, user, request, head, testbed, now)
-            deliver(report=report, prepared=prepared, now=now)
+            report = _insert(project, user, request, head, testbed, _summary(prepared), now)
+            _fill(report, prepared, now)
             return report
     raise Busy("the branch is being reset over and over, try again")
 
@@ -208,7 +220,9 @@ def _target(project: Project, branch: Branch, testbed: Testbed, request: LocalRu
     return Target(project, branch.pk, series)
 
 
-def _insert(project: Project, user: User | None, request: LocalRun, head: Head, testbed: Testbed, now: datetime) -> Report:
+def _insert(
+    project: Project, user: User | None, request: LocalRun, head: Head, testbed: Testbed, summary: dict[str, Any], now: datetime
+) -> Report:
     version = branches.add_version(head, project_id=project.id, hash=request.commit)
     settings = request.settings or Settings()
     return Report.objects.create(
@@ -222,6 +236,7 @@ def _insert(project: Project, user: User | None, request: LocalRun, head: Head, 
         start_time=request.start_time,
         end_time=request.end_time,
         created=_whole(now),
+        **summary,
     )
 
 
@@ -230,9 +245,7 @@ def _leave_empty(
     project: Project, user: User | None, request: LocalRun, branch: Branch, testbed: Testbed, verdict: Verdict, now: datetime
 ) -> None:
     with transaction.atomic():
-        report = _insert(project, user, request, _held_head(branch), testbed, now)
-        report.verdicts = stored([verdict])
-        report.save(update_fields=["verdicts"])
+        _insert(project, user, request, _held_head(branch), testbed, {"verdicts": stored([verdict])}, now)
 
 
 def _whole(moment: datetime) -> datetime:
