@@ -27,6 +27,9 @@ from runners.protocol.agent import AgentSession
 SHUTDOWN_SECONDS = 8.0
 """For the delivery of the last result, beyond the grace period of the benchmark itself."""
 
+_SUSPICIOUS = 3
+"""Channels that end before the server has said anything: how a stock server refuses a key."""
+
 _REASONS: dict[signals.StopReason, Callable[[], RunnerError]] = {
     signals.StopReason.CANCEL: lambda: Canceled("the job was canceled"),
     signals.StopReason.SHUTDOWN: lambda: RunnerShutdown("the runner was stopped while the job ran"),
@@ -63,6 +66,7 @@ class Driver:
         self._timers: dict[signals.Timer, asyncio.TimerHandle] = {}
         self._pace = pace
         self._retry_after = 0.0
+        self._unheard = 0
         self._control: Control | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="job")
         self._ended = False
@@ -166,10 +170,14 @@ class Driver:
         try:
             while True:
                 frame = await connection.recv()
+                self._unheard = 0
                 if isinstance(frame, str):
                     self._put(channel.read(frame), connection)
         except ConnectionClosed as error:
             ended = channel.lost(error)
+            self._unheard += 1
+            if self._unheard == _SUSPICIOUS:
+                self._progress.warn("the server keeps closing the channel without a word: is the key of this runner right?")
             self._progress.info(f"channel lost{f' ({ended.code} {ended.reason})' if ended.code else ''}")
             self._put(ended, connection)
 

@@ -83,19 +83,17 @@ class Bench:
         group = self.cgroups.create(order.run, GroupLimits(cpus, hardware.memory, self.settings.pids))
         for problem in group.missing:
             self.warn(problem)
-        view = None
         try:
             view = self.roots.make(order.run, order.image.root, host_path=self.sandbox.needs_host_path, network=hardware.network)
             return self._run_in(view, group, order, cpus, control, began)
         except programs.NoProgram as error:
             return Iteration(error.exit_code, stderr=f"runner: {error}\n")
         except OSError as error:
-            raise SandboxError(f"{error.strerror}: {error.filename}") from error
+            raise SandboxError(str(error)) from error
         finally:
             self.sandbox.forget(order.run)
             group.remove()
-            if view is not None:
-                remove_tree(view.folder)
+            remove_tree(self.roots.folder(order.run))
 
     def _run_in(self, view: View, group: Group, order: Order, cpus: tuple[int, ...], control: Control, began: float) -> Iteration:
         plan = self._plan(view, order, cpus)

@@ -20,6 +20,7 @@ from runners.agent.progress import Progress
 from runners.agent.rooted import remove_tree
 from runners.agent.sandbox.bubblewrap import Bubblewrap
 from runners.agent.sandbox.host import Host
+from runners.agent.sandbox.namespaces import Namespaces
 from runners.agent.sandbox.plan import Sandbox
 from runners.agent.sandbox.rootfs import Roots
 from runners.agent.sandbox.runc import Runc
@@ -71,8 +72,7 @@ def machine(state: Path, layout: cpus.Layout, choice: Choice, limits: Limits, se
     """An executor over a locked state folder."""
     runs = state / "runs"
     cgroups = Cgroups.detect(hashlib.sha256(os.fsencode(state)).hexdigest()[:12])
-    sandboxes = _Sandboxes(choice, state)
-    _sweep(runs, cgroups, sandboxes, progress)
+    _sweep(runs, cgroups, state / RUNC, progress)
     runs.mkdir(exist_ok=True, mode=0o700)
     proc.become_subreaper()
     if layout.isolated:
@@ -84,6 +84,8 @@ def machine(state: Path, layout: cpus.Layout, choice: Choice, limits: Limits, se
     if not roots.namespaces.overlays:
         progress.warn("overlay mounts do not work here: every iteration gets a full copy of the image")
 
+    sandboxes = _Sandboxes(choice, state / RUNC, roots.namespaces)
+
     def bench(wanted: str | None) -> Bench:
         return Bench(sandboxes.get(wanted), roots, cgroups, settings, progress.warn)
 
@@ -93,11 +95,11 @@ def machine(state: Path, layout: cpus.Layout, choice: Choice, limits: Limits, se
         cgroups.close()
 
 
-def _sweep(runs: Path, cgroups: Cgroups, sandboxes: "_Sandboxes", progress: Progress) -> None:
+def _sweep(runs: Path, cgroups: Cgroups, containers: Path, progress: Progress) -> None:
     """Ends and removes what a killed predecessor left in this state folder."""
     folders = list(runs.iterdir()) if runs.exists() else []
     killed = proc.kill_marked({folder.name for folder in folders})
-    sandboxes.sweep()
+    Runc.sweep_state(containers)
     left = cgroups.sweep()
     for folder in folders:
         remove_tree(folder)
@@ -108,9 +110,10 @@ def _sweep(runs: Path, cgroups: Cgroups, sandboxes: "_Sandboxes", progress: Prog
 class _Sandboxes:
     """The sandboxes of this machine, each tried before it is first used."""
 
-    def __init__(self, choice: Choice, state: Path) -> None:
+    def __init__(self, choice: Choice, containers: Path, namespaces: Namespaces) -> None:
         self._choice = choice
-        self._state = state
+        self._containers = containers
+        self._namespaces = namespaces
         self._known: dict[str, Sandbox] = {}
         self._makers: dict[str, Callable[[], Sandbox]] = {BUBBLEWRAP: self._bubblewrap, RUNC: self._runc, HOST: Host}
 
@@ -130,22 +133,18 @@ class _Sandboxes:
             self._known[name] = self._makers[name]()
         return self._known[name]
 
-    def sweep(self) -> None:
-        Runc.sweep_state(self._state / "runc")
-
-    @staticmethod
-    def _bubblewrap() -> Sandbox:
+    def _bubblewrap(self) -> Sandbox:
         found = Bubblewrap.find()
         if found is None:
             raise SandboxError(
                 "bubblewrap (bwrap) is not installed and the runner was not started with --danger-allow-no-sandbox: no way to run this job"
             )
-        if problem := found.problem():
+        if problem := found.problem((*self._namespaces.prelude, *self._namespaces.drop)):
             raise SandboxError(f"bubblewrap does not work on this machine: {problem}")
         return found
 
     def _runc(self) -> Sandbox:
-        found = Runc.find(self._state / "runc")
+        found = Runc.find(self._containers)
         if found is None:
             raise SandboxError("runc is not installed")
         return found

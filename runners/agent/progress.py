@@ -1,5 +1,6 @@
 """What the operator sees: lines, a live line on a terminal, or one JSON object per line. Never a key, a token or a job's environment."""
 
+import contextlib
 import json
 import sys
 import time
@@ -10,6 +11,9 @@ from rich.console import Console
 from rich.markup import escape
 
 from runners.agent.iteration import Iteration
+
+REPEAT_SECONDS = 600.0
+"""The same warning is not said again within this time."""
 
 
 class Progress(Protocol):
@@ -35,7 +39,7 @@ class Lines:
     def __init__(self, stream: TextIO | None = None) -> None:
         self._console = Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
         self._status = self._console.status("") if self._console.is_terminal else None
-        self._warned: set[str] = set()
+        self._warned: dict[str, float] = {}
 
     def note(self, text: str) -> None:
         if self._status:
@@ -48,8 +52,9 @@ class Lines:
         self._line("", text)
 
     def warn(self, text: str) -> None:
-        if text not in self._warned:  # a warning about this machine would come with every iteration
-            self._warned.add(text)
+        now = time.monotonic()
+        if now - self._warned.get(text, -REPEAT_SECONDS) >= REPEAT_SECONDS:  # some would come with every iteration
+            self._warned[text] = now
             self._line("warning: ", text, "yellow")
 
     def fault(self, error: BaseException) -> None:
@@ -71,7 +76,8 @@ class Lines:
 
     def _line(self, prefix: str, text: str, style: str = "") -> None:
         stamp = "" if self._console.is_terminal else time.strftime("%H:%M:%S ")
-        self._console.print(f"{stamp}{prefix}{printable(text)}", style=style or None, markup=False)
+        with contextlib.suppress(OSError):  # nobody reads it any more
+            self._console.print(f"{stamp}{prefix}{printable(text)}", style=style or None, markup=False)
 
 
 class Json:
@@ -102,7 +108,8 @@ class Json:
         )  # fmt: skip
 
     def event(self, kind: str, **fields: Any) -> None:
-        print(json.dumps({"t": round(time.time(), 3), "event": kind} | fields), file=self._stream, flush=True)
+        with contextlib.suppress(OSError):
+            print(json.dumps({"t": round(time.time(), 3), "event": kind} | fields), file=self._stream, flush=True)
 
     def close(self) -> None:
         pass

@@ -34,13 +34,13 @@ class Bubblewrap:
     @classmethod
     def find(cls) -> "Bubblewrap | None":
         program = shutil.which("bwrap")
-        return cls(program) if program else None
+        return cls(os.path.realpath(program)) if program else None
 
-    def problem(self) -> str | None:
-        """Why it does not work here, or None: namespaces may be forbidden though the program is there."""
+    def problem(self, before: tuple[str, ...] = ()) -> str | None:
+        """Why it does not work here, or None: namespaces may be forbidden though the program is there. `before` is what it is started by."""
         try:
             probe = subprocess.run(
-                [self.program, "--unshare-all", "--unshare-user", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "true"],
+                [*before, self.program, "--unshare-all", "--unshare-user", "--die-with-parent", "--ro-bind", "/", "/", "--proc", "/proc", "true"],
                 env=TOOLS, stdin=subprocess.DEVNULL, capture_output=True, timeout=20, check=False,
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:

@@ -36,9 +36,12 @@ class Roots:
         self._runs = runs
         self.namespaces = detect(runs)
 
+    def folder(self, run: str) -> Path:
+        return self._runs / run
+
     def make(self, run: str, image: Path, *, host_path: bool, network: bool) -> View:
         """The folder of one run with its root. `image` is never written to."""
-        folder = self._runs / run
+        folder = self.folder(run)
         folder.mkdir(mode=0o700)
         root = folder / "root"
         root.mkdir()

@@ -44,6 +44,7 @@ class FakeServer:
         self.begun: set[str] = set()
         self.canceled: set[str] = set()
         self.status = 0
+        self.mute = False
         self.on_terminal: Callable[[dict[str, Any]], str] = lambda _: "ack"
         self.connections = 0
         self._open: dict[int, ServerConnection] = {}
@@ -170,6 +171,9 @@ class FakeServer:
     async def _channel(self, connection: ServerConnection) -> None:
         self.connections += 1
         number = self.connections
+        if self.mute:
+            connection.transport.abort()
+            return
         self._open[number] = connection
         try:
             async for text in connection:

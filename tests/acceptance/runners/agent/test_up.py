@@ -116,8 +116,8 @@ def test_heartbeats_come_every_second(server: FakeServer, digest: str, state: Pa
 def test_sigterm_during_a_job_delivers_what_it_has(server: FakeServer, digest: str, state: Path) -> None:
     """G8."""
     with Runner(server, state) as runner:
-        job = server.submit(digest, *shell("echo begun; sleep 40"))
-        server.wait(lambda: "heartbeat" in server.events())
+        job = server.submit(digest, *shell("echo begun; sleep 41; sleep 41"))
+        server.wait(lambda: _processes("sleep 41"))
         assert runner.stop(signal.SIGTERM) == 0
         result = server.result(job)
         assert result["event"] == "failed"
@@ -225,6 +225,40 @@ def test_a_bad_key_is_called_so(server: FakeServer, state: Path, status: int) ->
         assert KEY not in runner.text()
 
 
+def test_a_stock_server_refuses_a_key_without_a_word(stock: FakeServer, state: Path) -> None:
+    stock.mute = True
+    with Runner(stock, state) as runner:
+        stock.wait(lambda: "is the key of this runner right?" in runner.text())
+
+
+@pytest.mark.parametrize("missing", [("unshare",), ("setpriv",), ("unshare", "setpriv"), ("mount",)], ids=" ".join)
+def test_a_machine_that_lacks_tools(server: FakeServer, digest: str, state: Path, tmp_path: Path, missing: tuple[str, ...]) -> None:
+    """Fewer namespaces, copies instead of overlays; never a hole."""
+    before = Path("/proc/sys/vm/swappiness").read_text().strip()
+    script = f"(echo {before} > /proc/sys/vm/swappiness && echo CHANGED); (sleep 47 &); cat /hello.txt; touch /x"
+    with Runner(server, state, env={"PATH": path_without(tmp_path / "bin", *missing)}):
+        result = server.result(server.submit(digest, *shell(script), iter=2, file_paths=["/x"]))
+        assert result["results"] == [
+            {"exit_code": 0, "stdout": "hello\n", "stderr": item["stderr"], "output": {"/x": ""}} for item in result["results"]
+        ]
+        assert not _processes("sleep 47")
+        job = server.submit(digest, *shell("sleep 48 & sleep 48"))
+        server.wait(lambda: _processes("sleep 48"))
+        server.canceled.add(job)
+        assert server.result(job)["event"] == "canceled"
+        assert not _processes("sleep 48")
+
+
+def path_without(folder: Path, *missing: str) -> str:
+    """A PATH with everything but some tools."""
+    folder.mkdir()
+    for place in ("/bin", "/usr/bin", "/sbin", "/usr/sbin"):
+        for tool in Path(place).iterdir():
+            if tool.name not in missing and not (folder / tool.name).is_symlink():
+                (folder / tool.name).symlink_to(tool)
+    return str(folder)
+
+
 def test_the_key_is_nowhere_to_be_seen(server: FakeServer, digest: str, state: Path) -> None:
     with Runner(server, state, "--key", KEY, "--danger-allow-no-sandbox") as runner:
         result = server.result(server.submit(digest, *shell("env; cat /proc/*/cmdline /proc/*/environ 2>/dev/null | cat; true")))
@@ -259,13 +293,7 @@ def test_jobs_that_fail_before_the_benchmark(server: FakeServer, digest: str, st
 
 
 def test_no_sandbox_and_no_permission(server: FakeServer, digest: str, state: Path, tmp_path: Path) -> None:
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    for folder in ("/bin", "/usr/bin", "/sbin", "/usr/sbin"):
-        for tool in Path(folder).iterdir():
-            if tool.name != "bwrap" and not (tools / tool.name).is_symlink():
-                (tools / tool.name).symlink_to(tool)
-    with Runner(server, state, env={"PATH": str(tools)}):
+    with Runner(server, state, env={"PATH": path_without(tmp_path / "bin", "bwrap")}):
         result = server.result(server.submit(digest, *shell("true")))
         assert result["event"] == "failed"
         assert "--danger-allow-no-sandbox" in result["error"]

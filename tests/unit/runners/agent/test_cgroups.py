@@ -111,9 +111,9 @@ class TestVersion1:
         (tmp_path / "cpuacct.stat").write_text("user 3\nsystem 2\n")
         (tmp_path / "memory.max_usage_in_bytes").write_text("77\n")
         assert not Group([tmp_path]).out_of_memory(1 << 20)
+        assert Group([tmp_path]).usage() == Usage(30_000, 20_000, 77)
         (tmp_path / "memory.max_usage_in_bytes").write_text(f"{1 << 20}\n")
         assert Group([tmp_path]).out_of_memory((1 << 20) + 5)
-        assert Group([tmp_path]).usage() == Usage(30_000, 20_000, 77)
 
 
 def test_nothing_usable_is_no_error() -> None:
