@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from django.conf import settings
 from bencher.core import clock
 from jobs import node, notify
 from jobs.lifecycle import IN_FLIGHT, Failure, Status
+from jobs.liveness import RUNNER_EVERY
 from jobs.services import claim as claiming
 from jobs.services import execute, reap, terminal
 from runners import updates
@@ -38,6 +39,7 @@ class ChannelDispatch:
         self.order = (clock.now().timestamp(), channel)
         self.node = node.current()
         self._active = False
+        self._greeted: datetime | None = None
         self._specs: frozenset[UUID] = frozenset()
         self._woken: deque[tuple[UUID, bool]] = deque()
         self.node.open(self)
@@ -80,7 +82,15 @@ class ChannelDispatch:
     async def unwait(self, _: signals.Unwait) -> None:
         self.node.waiting.remove(self)
 
+    def _greet(self) -> None:
+        now = clock.now()
+        if self._greeted is None or now - self._greeted >= RUNNER_EVERY:
+            self._greeted = now
+            self.node.ledger.greet(self.runner_id, now=now)
+            self.node.keep_alive()
+
     async def claim(self, _: signals.Claim) -> signals.Input:
+        self._greet()
         spec, chain = self._woken.popleft() if self._woken else (None, False)
         result = await self._claim()
         if result.message is None and result.specs != self._specs:  # it would not have been woken for these: look once more

@@ -21,7 +21,7 @@ from runners.models import Runner
 from runners.protocol.signals import Verdict
 
 RUNNER_EVERY = timedelta(seconds=10)
-"""How often a runner's own ``last_heartbeat`` is written while it executes."""
+"""How often a runner's own ``last_heartbeat`` is written, at the most."""
 
 _FLYING = ", ".join(f"'{status}'" for status in sorted(IN_FLIGHT))
 
@@ -59,7 +59,7 @@ class Batch:
     """(job, channel): the channel is gone."""
 
     def __bool__(self) -> bool:
-        return bool(self.beats or self.quiet or self.released)
+        return bool(self.beats or self.quiet or self.runners or self.released)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,14 @@ class Ledger:
 
     held: dict[UUID, Held] = field(default_factory=dict)
     _released: list[tuple[UUID, str]] = field(default_factory=list)
+    _greeted: dict[UUID, datetime] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.held or self._released)
+        return bool(self.held or self._released or self._greeted)
+
+    def greet(self, runner: UUID, *, now: datetime) -> None:
+        """A runner that executes nothing asks for work: a sign of its life."""
+        self._greeted[runner] = now
 
     def hold(self, job: UUID, *, runner: UUID, channel: str, due: datetime | None, now: datetime) -> None:
         """``channel`` executes the job from now on; whoever did before is told so with its next beat."""
@@ -120,12 +125,13 @@ class Ledger:
         """All there is to write, in slices of at most ``size`` jobs; a slice keeps others waiting only shortly."""
         active = [held for held in self.held.values() if held.verdict is Verdict.ALIVE]
         released, self._released = self._released, []
+        greeted, self._greeted = list(self._greeted.items()), {}
         batches = []
-        for at in range(0, max(len(active), len(released)), size):
+        for at in range(0, max(len(active), len(released), len(greeted)), size):
             part = active[at : at + size]
             beats = [Beat(held.job, held.channel, held.beat) for held in part if held.beat is not None]
             quiet = [(held.job, held.channel) for held in part if held.beat is None]
-            runners = []
+            runners = greeted[at : at + size]
             for held in part:
                 if held.beat is not None and (held.runner_written is None or now - held.runner_written >= RUNNER_EVERY):
                     runners.append((held.runner, held.beat))
@@ -154,6 +160,8 @@ class Ledger:
             held = self.held.get(beat.job)
             if held is not None and held.channel == beat.channel and held.beat is None:
                 held.beat = beat.at
+        for runner, at in batch.runners:
+            self._greeted.setdefault(runner, at)
         self._released.extend(batch.released)
 
 

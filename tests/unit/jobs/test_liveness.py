@@ -134,3 +134,17 @@ def test_news_of_jobs_that_are_not_held_here(ledger: Ledger) -> None:
     ledger.started(UUID(int=7), channel="c", due=NOW)
     ledger.learn(Batch(), [Seen(UUID(int=7), Status.FAILED, "")])
     assert set(ledger.held) == {JOB}
+
+
+def test_idle_runners_greet() -> None:
+    ledger = Ledger()
+    assert not ledger
+    ledger.greet(RUNNER, now=NOW)
+    ledger.greet(RUNNER, now=after(1))
+    assert ledger
+    batch = flushed(ledger)
+    assert batch == Batch([], [], [(RUNNER, after(1))], [])
+    assert batch
+    assert not ledger
+    ledger.give_back(batch)
+    assert flushed(ledger, 2) == batch
