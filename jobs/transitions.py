@@ -91,7 +91,7 @@ def record(job_id: UUID, action: str, source: str | None, target: str, *, now: d
 
 def hold(job: Job, *, channel: str, now: datetime) -> bool:
     """Let ``channel`` execute the job from now on, as long as it is in flight and its runner's. No transition: the status stays."""
-    held = Job.objects.filter(pk=job.pk, status=job.status, runner_id=job.runner_id).update(channel=channel, liveness=now)
+    held = Job.objects.filter(pk=job.pk, status=job.status, runner=job.runner_id).update(channel=channel, liveness=now)
     if held:
         job.channel, job.liveness = channel, now
     return bool(held)

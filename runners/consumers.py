@@ -88,7 +88,7 @@ class Timer:
             self._callback()
 
 
-class RunnerConsumer(NoDbHop, AsyncConsumer):
+class RunnerConsumer(NoDbHop, AsyncConsumer):  # type: ignore[misc]
     """``RunnerConsumer.as_asgi(open_dispatch=…)``; the runner's UUID or slug is the route's ``runner``."""
 
     channel_layer_alias = ""  # no layer: its process listens for all of its channels

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -148,7 +149,7 @@ def _quarantine(job: Job, runner_id: UUID, problem: str, now: datetime) -> None:
     """Failed, with a text that says why: it must not block what is behind it."""
     text = f"the job's configuration cannot be decoded: {problem}"
     logger.error("job %s: %s", job.pk, text)
-    changes = {"failure": Failure.BAD_CONFIG}
+    changes: dict[str, Any] = {"failure": Failure.BAD_CONFIG}
     try:
         changes["output"] = put_job_output(job.project_id, job.pk, encode([], text))
     except StorageError as fault:

@@ -244,6 +244,9 @@ def _table() -> dict[tuple[type[Any], type[Any]], Handler]:
     def row(state: type[Any], handler: Handler, *given: type[Any]) -> None:
         table.update(((state, kind), handler) for kind in given)
 
+    def rows(handler: Handler, given: type[Any], *states: type[Any]) -> None:
+        table.update(((state, given), handler) for state in states)
+
     row(Idle, s.ask, messages.Ready)
     row(Idle, s.resume, *_ALIVE)
     row(Idle, s.deliver_idle, *_TERMINAL)
@@ -273,16 +276,12 @@ def _table() -> dict[tuple[type[Any], type[Any]], Handler]:
     row(Executing, s.take_back, Undeliverable)
     row(Executing, s.supersede_executing, Superseded)
 
-    for state in (Idle, Polling):
-        row(state, s.supersede, Superseded)
-    for state in (Idle, Executing, Closed):
-        row(state, s.undo, Claimed)
-        row(state, s.pass_on, Wake)
-    for state in (Polling, Executing, Closed):
-        row(state, s.resumed_too_late, Resumed)
-    for state in (Idle, Polling, Executing):
-        row(state, s.shut_down, Shutdown)
-        row(state, s.left, Left)
+    rows(s.supersede, Superseded, Idle, Polling)
+    rows(s.undo, Claimed, Idle, Executing, Closed)
+    rows(s.pass_on, Wake, Idle, Executing, Closed)
+    rows(s.resumed_too_late, Resumed, Polling, Executing, Closed)
+    rows(s.shut_down, Shutdown, Idle, Polling, Executing)
+    rows(s.left, Left, Idle, Polling, Executing)
     return table
 
 
