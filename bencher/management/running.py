@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import resource
 import signal
 import sys
+from typing import NoReturn
 
 from django.core.management.base import CommandError
 
@@ -33,6 +36,18 @@ def raise_file_limit() -> None:
     wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def leave() -> NoReturn:
+    """The end of a server's process, after all has been stopped: exit code 0, at once.
+
+    Python's own end would wait for the threads of every pool and take everything apart while daemon threads still run: seconds on a busy
+    machine, and sometimes a crash.
+    """
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def ignore_signals() -> None:

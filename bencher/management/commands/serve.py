@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connections
 
 from bencher.embedded import recover_jobs
-from bencher.management.running import DEFAULT, announce, ignore_signals, parse_address, raise_file_limit
+from bencher.management.running import DEFAULT, announce, ignore_signals, leave, parse_address, raise_file_limit
 from bencher.serving.watchdog import watch_stop
 from bencher.serving.workers import Workers
 from outputs.parsing import parsers
@@ -54,6 +54,7 @@ class Command(BaseCommand):
         finally:
             ignore_signals()
             parsers.stop()
+        leave()
 
     def _several(self, host: str, port: int, options: dict[str, Any]) -> int:
         if not settings.REDIS_URL:

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
 from bencher.embedded import AlreadyRunning, Background, DataLock, recover_jobs
-from bencher.management.running import DEFAULT, announce, ignore_signals, parse_address, raise_file_limit
+from bencher.management.running import DEFAULT, announce, ignore_signals, leave, parse_address, raise_file_limit
 
 
 class Command(BaseCommand):
@@ -48,3 +48,4 @@ class Command(BaseCommand):
             ignore_signals()
             background.join()
             lock.release()
+        leave()
