@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+from django.conf import settings
 from django.db import connection, connections
 
 logger = logging.getLogger(__name__)
@@ -88,4 +89,4 @@ _database_clock = DatabaseClock(_database_time)
 
 def now() -> datetime:
     """The present moment, UTC."""
-    return datetime.now(UTC) if connection.vendor == "sqlite" else _database_clock.now()
+    return datetime.now(UTC) if settings.ON_SQLITE else _database_clock.now()  # asking the connection would make one for every task of an event loop
