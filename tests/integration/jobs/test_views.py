@@ -9,10 +9,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from bencher.projects.models import Project, User
-from jobs.models import Job
+from jobs.models import Job, JobEvent
 from outputs.models import Report
 from outputs.registry.storage import get_storage
-from tests.jobs_world import Api, bmf, iteration, make_job, make_project, make_spec, make_user, project_key, ran, user_key
+from tests.jobs_world import NOW, Api, bmf, iteration, make_job, make_project, make_spec, make_user, project_key, ran, user_key
 
 pytestmark = pytest.mark.django_db
 NOWHERE = "00000000-0000-4000-8000-000000000001"
@@ -217,6 +217,16 @@ def test_events_come_oldest_first_in_pages(project: Project, api: Api) -> None:
     assert actor["kind"] == "user"
     assert uuid.UUID(actor["uuid"])
     assert [event["action"] for event in Api().ok("GET", path(job) + "/events?per_page=1&page=2")] == ["cancel"]
+
+
+@pytest.mark.parametrize("rows", [1, 100])
+def test_a_history_costs_as_many_queries_for_one_row_as_for_a_hundred(project: Project, api: Api, rows: int) -> None:
+    job = make_job(project)
+    events = [JobEvent(job=job, action="submit", target="pending", actor_kind="system", created=NOW) for _ in range(rows)]
+    JobEvent.objects.bulk_create(events)
+    with CaptureQueriesContext(connection) as queries:
+        assert len(api.ok("GET", path(job) + "/events?per_page=255")) == rows
+    assert len(queries) <= 5, [query["sql"][:120] for query in queries]  # key and user, project, job, count, page
 
 
 def test_options_name_what_is_possible(project: Project) -> None:
