@@ -9,13 +9,13 @@ from django.contrib import admin
 from django.urls import include, path
 
 ROUTES = (
+    "bencher.urls_site",  # first: the version is asked for before every request of the command line
     "bencher.projects.urls",
     "bencher.specs.urls",
     "runners.urls",
     "outputs.urls",
     "outputs.urls_registry",
     "jobs.urls",
-    "bencher.urls_site",
 )
 
 urlpatterns = [path("admin/", admin.site.urls), *(path("", include(import_module(name))) for name in ROUTES if find_spec(name))]
