@@ -19,11 +19,12 @@ from outputs.verdicts import change_point, load, stored
 
 MOST = 200
 """Values of a series that are looked at, the newest."""
-Found = tuple[UUID, UUID, detection.ChangePoint]
-"""Benchmark, metric with which the new level begins, what was found."""
+Points = Sequence[tuple[UUID, float]]
+"""Metric and value, oldest first."""
+Found = tuple[UUID, Points, detection.ChangePoint]
+"""Benchmark, its series, what was found."""
 
 
-@transient()
 def find_changes(*, report_id: UUID, now: datetime) -> int:
     """Store what is new in the series of the report's benchmarks, and say so in the report; how many."""
     report = Report.objects.select_related("head").filter(pk=report_id).first()
@@ -40,40 +41,46 @@ def find_changes(*, report_id: UUID, now: datetime) -> int:
 def _watch(report: Report, series: Series, threshold: Threshold, now: datetime) -> int:
     measured = Metric.objects.filter(report=report, measure_id=threshold.measure_id)
     benchmarks = set(measured.order_by().values_list("benchmark_id", flat=True))
-    found: list[Found] = []
-    for benchmark, points in newest_points(series, measure_id=threshold.measure_id, benchmarks=benchmarks, most=MOST).items():
-        found += [(benchmark, points[change.index][0], change) for change in _new(points)]
-    if found:
-        _store(report, threshold, found, now)
-    return len(found)
+    histories = newest_points(series, measure_id=threshold.measure_id, benchmarks=benchmarks, most=MOST)
+    found = [
+        (benchmark, points, change)
+        for benchmark, points in histories.items()
+        for change in detection.change_points([value for _, value in points])
+    ]
+    return len(_store(report, threshold, found, now)) if _unknown(found) else 0
 
 
-def _new(points: Sequence[tuple[UUID, float]]) -> list[detection.ChangePoint]:
-    """The changes in the series, oldest first, but for those that are stored: they move by a place or two while values come in."""
-    changes = detection.change_points([value for _, value in points])
-    if not changes:
-        return []
-    stored = set(ChangePoint.objects.filter(metric__among=[metric for metric, _ in points]).values_list("metric_id", flat=True))
-    known = [place for place, (metric, _) in enumerate(points) if metric in stored]
-    return [change for change in changes if all(abs(change.index - place) > SEGMENT for place in known)]
+def _unknown(found: Sequence[Found]) -> list[Found]:
+    """Those that are not stored yet, not even a place or two away: they move while values come in."""
+    metrics = {metric for _, points, _ in found for metric, _ in points}
+    stored_at = set(ChangePoint.objects.filter(metric__among=metrics).values_list("metric_id", flat=True)) if metrics else set()
+
+    def known(points: Points, index: int) -> bool:
+        return any(metric in stored_at for metric, _ in points[max(index - SEGMENT, 0) : index + SEGMENT + 1])
+
+    return [item for item in found if not known(item[1], item[2].index)]
 
 
-def _store(report: Report, threshold: Threshold, found: Sequence[Found], now: datetime) -> None:
-    columns: bulk.Columns = {
-        "id": [uuid7() for _ in found],
-        "threshold": [threshold.id] * len(found),
-        "metric": [metric for _, metric, _ in found],
-        "report": [report.id] * len(found),
-        "before": [change.before_mean for _, _, change in found],
-        "after": [change.after_mean for _, _, change in found],
-        "p_value": [change.p_value for _, _, change in found],
-        "created": [now] * len(found),
-    }
+@transient()
+def _store(report: Report, threshold: Threshold, found: Sequence[Found], now: datetime) -> list[Found]:
+    """Looked at again with the threshold held: several reports of one series may be looked through at the same time."""
     with transaction.atomic():
-        locked = Report.objects.select_for_update(no_key=True).filter(pk=report.pk).first()
-        if locked is None:
-            return
-        bulk.insert(ChangePoint, columns, ignore_conflicts=True)
-        said = change_point(threshold.measure_id, sorted({benchmark for benchmark, _, _ in found}))
-        locked.verdicts = stored([*load(locked.verdicts), said])
-        locked.save(update_fields=["verdicts"])
+        Threshold.objects.select_for_update(no_key=True).filter(pk=threshold.pk).first()
+        said = Report.objects.select_for_update(no_key=True).filter(pk=report.pk).first()
+        if said is None or not (found := _unknown(found)):
+            return []
+        columns: bulk.Columns = {
+            "id": [uuid7() for _ in found],
+            "threshold": [threshold.id] * len(found),
+            "metric": [points[change.index][0] for _, points, change in found],
+            "report": [report.id] * len(found),
+            "before": [change.before_mean for _, _, change in found],
+            "after": [change.after_mean for _, _, change in found],
+            "p_value": [change.p_value for _, _, change in found],
+            "created": [now] * len(found),
+        }
+        bulk.insert(ChangePoint, columns)
+        verdict = change_point(threshold.measure_id, sorted({benchmark for benchmark, _, _ in found}))
+        said.verdicts = stored([*load(said.verdicts), verdict])
+        said.save(update_fields=["verdicts"])
+    return list(found)

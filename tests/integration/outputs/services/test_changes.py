@@ -12,6 +12,7 @@ from outputs.selectors.metrics import get_metric
 from outputs.selectors.perf import Wanted, perf
 from outputs.serializers.metrics import one_metric_json
 from outputs.serializers.perf import perf_json
+from outputs.services import changes
 from outputs.services.changes import find_changes
 from tests.results_lab import NOW, Lab, latency, watching
 
@@ -38,6 +39,24 @@ def test_step_is_found_once(stepped: Report) -> None:
     assert change.p_value < 0.001
     stepped.refresh_from_db()
     assert [verdict["kind"] for verdict in stepped.verdicts] == ["change_point"]
+
+
+def test_two_reports_looked_through_at_once_say_it_once(lab: Lab, stepped: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody else stores the change after this one looked for it."""
+    other = lab.report(latency(20.0))
+    original, passed = changes._unknown, []
+
+    def late(found: Any) -> Any:
+        unknown = original(found)
+        if not passed:
+            passed.append(True)
+            find_changes(report_id=other.id, now=NOW)
+        return unknown
+
+    monkeypatch.setattr(changes, "_unknown", late)
+    assert find_changes(report_id=stepped.id, now=NOW) == 0
+    assert ChangePoint.objects.count() == 1
+    assert [bool(report.verdicts) for report in Report.objects.filter(pk__in=[stepped.pk, other.pk]).order_by("created")] == [False, True]
 
 
 def test_more_values_do_not_find_it_again(lab: Lab, stepped: Report) -> None:
