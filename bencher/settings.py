@@ -150,6 +150,7 @@ USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en-us"
 USE_I18N = False
+DATETIME_FORMAT, DATE_FORMAT = "Y-m-d H:i:s", "Y-m-d"
 APPEND_SLASH = False
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 STATIC_URL = "/static/"
@@ -258,6 +259,7 @@ UNFOLD = {
     "SITE_HEADER": "Bencher",
     "SITE_SUBHEADER": "continuous benchmarking",
     "SITE_SYMBOL": "speed",
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": STATIC_URL + "admin-extra/favicon.svg"}],
     "STYLES": [STATIC_URL + "admin-extra/admin.css"],
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,

@@ -16,7 +16,7 @@ from unfold.decorators import display
 from bencher.core.admin import Act, EndlessAdmin, ReadOnlyAdmin, Rows
 from jobs import actors, selectors
 from jobs.admin_output import shown_config, shown_output
-from jobs.lifecycle import FINAL, IN_FLIGHT, Failure, Status
+from jobs.lifecycle import IN_FLIGHT, Failure, Status
 from jobs.models import Job, JobEvent
 from jobs.output import encode
 from jobs.processing import reprocess_job
@@ -59,7 +59,7 @@ class JobEventRows(Rows):
     fields = ("created", "action", "source", "target", "actor_kind", "actor_name", "reason")
     ordering = ("id",)
     verbose_name_plural = "history"
-    show_change_link = False
+    linked = False
 
 
 @admin.register(Job)
@@ -78,13 +78,13 @@ class JobAdmin(ReadOnlyAdmin):
     inlines = (JobEventRows,)
     fieldsets = (
         (None, {"fields": ("id", "status_badge", "failure", "project", "organization", "report", "spec", "runner", "priority", "timeout")}),
-        ("Output", {"fields": ("shown_output", "output")}),
+        ("Output", {"fields": ("shown_output", "stored_as")}),
         ("Times", {"fields": ("created", "claimed", "started", "liveness", "completed", "due", "processing_until", "modified")}),
         ("Configuration", {"fields": ("shown_config", "source_ip")}),
     )
     acts = (
         Act("cancel", "Cancel job", "canceled", _cancel, "The job ends at once; its runner stops it with its next heartbeat.",
-            lambda job: job.status not in FINAL, danger=True),
+            lambda job: job.status in {Status.PENDING, *IN_FLIGHT}, danger=True),
         Act("resubmit", "Run again", "submitted again", _resubmit, "A new job with the same configuration, on a new report."),
         Act("reprocess", "Reprocess", "processed again", _reprocess, "For a job whose output could not be read.", _repairable),
     )  # fmt: skip
@@ -118,6 +118,10 @@ class JobAdmin(ReadOnlyAdmin):
             return "none can be shown" if job.output and job.status in selectors.ENDED else "none"
         return shown_output(output, reverse("admin:jobs_job_output", args=(job.pk,)))
 
+    @display(description="SHA-256 of the stored output")
+    def stored_as(self, job: Job) -> str:
+        return job.output or "-"
+
     @display(description="configuration")
     def shown_config(self, job: Job) -> SafeString | str:
         return shown_config(job.config)
@@ -138,7 +142,7 @@ class CurrentJobRows(Rows):
     """What a runner works on now."""
 
     model = Job
-    fields = ("id", "status", "project", "spec", "claimed", "started", "liveness")
+    fields = ("status", "project", "spec", "claimed", "started", "liveness")
     joined = ("project", "spec")
     ordering = ("-claimed", "-id")
     verbose_name = "current job"

@@ -126,7 +126,7 @@ class HeadVersionRows(Rows):
     joined = ("version",)
     ordering = ("-number", "-id")
     verbose_name_plural = "versions"
-    show_change_link = False
+    linked = False
 
     @display(description="hash")
     def hash(self, row: HeadVersion) -> str | None:

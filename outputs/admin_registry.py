@@ -80,7 +80,7 @@ class ReferenceRows(Rows):
     fields = ("digest",)
     ordering = ("id",)
     verbose_name_plural = "content it needs"
-    show_change_link = False
+    linked = False
 
 
 @admin.register(Manifest)

@@ -18,9 +18,10 @@ from django.contrib.admin.utils import flatten_fieldsets
 from django.db.models import Model, Q, QuerySet, UUIDField
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.text import slugify
 from unfold.admin import ModelAdmin, TabularInline
-from unfold.decorators import action
+from unfold.decorators import action, display
 from unfold.enums import ActionVariant
 from unfold.forms import BaseDialogForm
 from unfold.paginator import InfinitePaginator
@@ -71,15 +72,25 @@ class Rows(ReadOnly, TabularInline):
     extra = 0
     max_num = 0
     per_page = 25
-    show_change_link = True
+    hide_title = True
+    linked: ClassVar[bool] = True
+    """The last column leads to the row's own page."""
     joined: ClassVar[tuple[str, ...]] = ()
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
+        return (*(self.fields or ()), *(("page",) if self.linked else ()))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = super().get_queryset(request)
         return rows.select_related(*self.joined)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
-        return tuple(self.fields or ())
+        return self.get_fields(request, obj)
+
+    @display(description="page")
+    def page(self, row: Any) -> str:
+        route = f"admin:{row._meta.app_label}_{row._meta.model_name}_change"
+        return format_html('<a class="text-link" href="{}">open</a>', reverse(route, args=(row.pk,)))
 
 
 class CheckedForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -113,6 +124,7 @@ class ServiceAdmin(ModelAdmin):
     """Searched by equality when the search is a UUID: an index answers that."""
     show_full_result_count = False
     list_per_page = 50
+    list_fullwidth = True
     list_filter_submit = True
     compressed_fields = True
 

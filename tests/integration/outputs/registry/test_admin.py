@@ -37,7 +37,7 @@ def test_repositories(web: Web, project: Project, image: Image) -> None:
     page = web.get("/admin/outputs/repository/").content.decode()
     assert "mine" in page
     assert "2.4\xa0KB" in page  # 2048 + 2 x 16 + the manifest
-    assert "May 6, 2026" in page
+    assert "2026-05-06" in page
     assert "never" in page
 
 
