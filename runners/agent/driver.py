@@ -15,7 +15,7 @@ from runners.agent import channel, verdict
 from runners.agent.control import Control
 from runners.agent.errors import Canceled, InvalidJob, JobDeadline, RunnerError, RunnerShutdown
 from runners.agent.execution import Executor, Job, Outcome
-from runners.agent.images.registry import Registry
+from runners.agent.images.registry import PATIENT_ATTEMPTS, Registry
 from runners.agent.progress import Progress
 from runners.agent.request import of_job
 from runners.agent.spool import Spool
@@ -246,7 +246,7 @@ class Driver:
             request, reference = of_job(job)
         except RunnerError as error:
             return messages.Failed(job=job.uuid, results=[], error=error.describe())
-        registry = Registry(reference, job.oci_token, control)
+        registry = Registry(reference, job.oci_token, control, attempts=PATIENT_ATTEMPTS)
         try:
             wanted = Job(request, registry, reference.target)
             outcome = self._executor.execute(wanted, control, lambda so_far: self._remember(job.uuid, so_far))

@@ -18,7 +18,10 @@ USER_AGENT = "bencher-runner/1.0"
 MAX_DOCUMENT_BYTES = 4 * 1024 * 1024
 _TIMEOUT = httpx.Timeout(60, connect=10)
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
-_ATTEMPTS = 4
+ATTEMPTS, PATIENT_ATTEMPTS = 4, 18
+"""How often a request is tried: some seconds for a person who waits; about a minute for a job, in which a server may be restarted."""
+
+_MAX_PAUSE = 5.0
 _CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
 
 
@@ -39,6 +42,7 @@ class Registry:
     token: str | None
     control: Control
     transport: httpx.BaseTransport | None = None
+    attempts: int = ATTEMPTS
     _client: httpx.Client = field(init=False)
 
     def __post_init__(self) -> None:
@@ -62,7 +66,7 @@ class Registry:
         return self._document(f"blobs/{digest}", "*/*")[0]
 
     def _document(self, path: str, accept: str) -> tuple[bytes, str]:
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(self.attempts):
             try:
                 with self._get(path, {"Accept": accept}) as response:
                     body = bytearray()
@@ -145,9 +149,10 @@ class Registry:
 
     def _pause(self, problem: _Transient, attempt: int) -> None:
         """Waits before the next try, or gives up. A stop request ends the wait within a tenth of a second."""
-        if attempt + 1 >= _ATTEMPTS:
+        if attempt + 1 >= self.attempts:
             raise problem.error from None
-        until = time.monotonic() + max(problem.delay, random.uniform(0, 0.5 * 2**attempt))
+        cap = min(_MAX_PAUSE, 0.5 * 2**attempt)
+        until = time.monotonic() + max(problem.delay, random.uniform(cap / 2, cap))
         while (left := until - time.monotonic()) > 0:
             self.control.check()
             time.sleep(min(left, 0.1))
