@@ -13,9 +13,8 @@ from django.db import connections
 
 P = ParamSpec("P")
 R = TypeVar("R")
-THREADS = 8
-_queries = ThreadPoolExecutor(THREADS, "registry")
-_transfers = ThreadPoolExecutor(THREADS, "registry-bytes")
+_queries = ThreadPoolExecutor(8, "registry")
+_transfers = ThreadPoolExecutor(16, "registry-bytes")
 
 
 async def with_database(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from uuid import uuid4
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 
 from bencher.projects.models import Project
 from outputs.models import Blob, Upload
@@ -69,6 +69,7 @@ def mount_blob(*, source: Project, target: Project, digest: Digest, now: datetim
     if blob is None:
         return False
     upload = new_upload(project=target, now=now)
+    let_go_of_the_connection()
     try:
         get_storage().copy(blob.key, upload.key)
     except NotFound:
@@ -89,6 +90,12 @@ def new_upload(*, project: Project, now: datetime) -> Upload:
     """The row that covers the object of a blob until the blob's own row does."""
     name = uuid4()
     return Upload.objects.create(id=name, project=project, key=f"{project.pk}/blobs/{name}", created=now, touched=now)
+
+
+def let_go_of_the_connection() -> None:
+    """Before the storage works for long: a pool has few connections, and others wait for one. The next query gets another."""
+    if connection.vendor == "postgresql" and not connection.in_atomic_block:
+        connection.close()
 
 
 def adopt(*, project: Project, digest: Digest, size: int, key: str, now: datetime) -> None:

@@ -21,7 +21,7 @@ from outputs.registry.digest import Digest, digest_of_pieces
 from outputs.registry.errors import BlobUploadInvalid, BlobUploadUnknown, DigestInvalid, SizeInvalid, UploadClash
 from outputs.registry.ranges import Span, stored_range
 from outputs.registry.services import hashes
-from outputs.registry.services.blobs import adopt, new_upload
+from outputs.registry.services.blobs import adopt, let_go_of_the_connection, new_upload
 from outputs.registry.storage import Appender, NotFound, StorageError, UploadBusy, get_storage
 
 logger = logging.getLogger("bencher.registry")
@@ -124,6 +124,7 @@ class Writer:
             self._abandon()
             raise DigestInvalid
         self._renew(now)
+        let_go_of_the_connection()
         try:
             self._appender.finish()
         except NotFound:
