@@ -54,7 +54,7 @@ def test_suffixes(slug: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["{00000000-0000-0000-0000-000000000000}", "0" * 32, "urn:uuid:" + str(uuid.uuid4()), "", "0" * 36, "g" * 36]
+    "text", ["{00000000-0000-0000-0000-000000000000}", "0" * 32, "urn:uuid:3d5437f0-2f72-437c-887c-e7deacd5d302", "", "0" * 36, "g" * 36]
 )
 def test_no_uuids(text: str) -> None:
     assert as_uuid(text) is None
