@@ -234,8 +234,11 @@ DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default=f"bencher@{urlsplit(B
 _HTTPS = BENCHER_PUBLIC_URL.startswith("https://")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-SECURE_HSTS_SECONDS = whole("SECURE_HSTS_SECONDS", 0)
+SECURE_HSTS_SECONDS = whole("SECURE_HSTS_SECONDS", 86400 if _HTTPS else 0)
 SECURE_SSL_REDIRECT = False
+# TLS ends at the proxy, which redirects and speaks for subdomains; cookies and HSTS follow BENCHER_PUBLIC_URL, they would break plain HTTP.
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
+SILENCED_SYSTEM_CHECKS += [] if _HTTPS else ["security.W004", "security.W012", "security.W016"]
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
