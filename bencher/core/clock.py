@@ -89,4 +89,6 @@ _database_clock = DatabaseClock(_database_time)
 
 def now() -> datetime:
     """The present moment, UTC."""
-    return datetime.now(UTC) if settings.ON_SQLITE else _database_clock.now()  # asking the connection would make one for every task of an event loop
+    return (
+        datetime.now(UTC) if settings.ON_SQLITE else _database_clock.now()
+    )  # asking the connection would make one for every task of an event loop

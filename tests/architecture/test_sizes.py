@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = sorted(path for top in ("bencher", "jobs", "runners", "outputs") for path in (ROOT / top).rglob("*.py") if "migrations" not in path.parts)
+SOURCES = sorted(
+    path for top in ("bencher", "jobs", "runners", "outputs") for path in (ROOT / top).rglob("*.py") if "migrations" not in path.parts
+)
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 

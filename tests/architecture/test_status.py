@@ -15,8 +15,16 @@ def _writes_job_status(tree: ast.AST) -> list[int]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            lines += [node.lineno for target in targets if isinstance(target, ast.Attribute) and target.attr == "status" and "job" in ast.unparse(target.value).lower()]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and any(keyword.arg == "status" for keyword in node.keywords):
+            lines += [
+                node.lineno
+                for target in targets
+                if isinstance(target, ast.Attribute) and target.attr == "status" and "job" in ast.unparse(target.value).lower()
+            ]
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and any(keyword.arg == "status" for keyword in node.keywords)
+        ):
             source = ast.unparse(node.func)
             if "Job" in source and node.func.attr in ("update", "update_or_create", "bulk_update"):
                 lines.append(node.lineno)
