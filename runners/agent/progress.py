@@ -33,11 +33,16 @@ class Progress(Protocol):
     def close(self) -> None: ...
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """A reader that left must not end the runner, as it would by default."""
+
+
 class Lines:
     """Timestamped lines on stderr, for journals; on a terminal the current step is one live line."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        self._console = Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
+        self._console = _Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
         self._status = self._console.status("") if self._console.is_terminal else None
         self._warned: dict[str, float] = {}
 

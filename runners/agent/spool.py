@@ -35,6 +35,8 @@ class Spool:
         self._active, self._pending, self.dead_letters = (folder / name for name in ("active", "pending", "dead-letter"))
         for path in (self._active, self._pending, self.dead_letters):
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for half_written in path.glob("*.new"):  # by a predecessor that was killed
+                half_written.unlink()
 
     # -- the running job ---------------------------------------------------------------------------------------------
     def begin(self, job: UUID, results: list[messages.IterationOutput] | None = None) -> None:

@@ -100,6 +100,14 @@ def test_a_crash_in_the_middle_of_writing_leaves_the_old_text(spool: Spool, monk
     assert next(spool.load()).refusals == 0
 
 
+def test_a_half_written_file_is_removed_by_the_next_start(spool: Spool, tmp_path: Path) -> None:
+    for folder in ("active", "pending"):
+        (tmp_path / "spool" / folder / f"{JOB}.new").write_text("{")
+    again = Spool(tmp_path / "spool")
+    assert list(again.load()) == []
+    assert not list((tmp_path / "spool").glob("*/*.new"))
+
+
 @pytest.mark.parametrize("text", ["", "{", '{"message": {"event": "ready"}, "made": 1}', '{"message": 1, "made": 1}'])
 def test_what_cannot_be_read_is_put_aside(spool: Spool, tmp_path: Path, text: str) -> None:
     (tmp_path / "spool/pending" / f"{JOB}.json").write_text(text)
