@@ -26,7 +26,7 @@ def test_lines() -> None:
 def test_a_warning_is_not_said_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     lines = Lines(stream)
-    for now in (0.0, 1.0, module.REPEAT_SECONDS):  # noqa: B007  the clock above reads it
+    for now in (0.0, 1.0, module.REPEAT_SECONDS):
         monkeypatch.setattr(module.time, "monotonic", lambda moment=now: moment)
         lines.warn("no groups")
     assert stream.getvalue().count("no groups") == 2
