@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,7 +15,7 @@ from outputs.registry.tokens import mint_anonymous_token, mint_project_token
 from tests.integration.outputs.registry.client import ALL, UNKNOWN, Client, user_token
 from tests.integration.outputs.registry.conftest import make_project, make_user
 
-DATA = os.urandom(1000)
+DATA = bytes(range(250)) * 4
 DIGEST = digest_of(DATA)
 
 
