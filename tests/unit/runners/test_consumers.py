@@ -145,6 +145,20 @@ async def test_refused_for_a_while(dispatch: ScriptedDispatch) -> None:
     await asyncio.wait_for(wire.task, 5)
 
 
+async def test_a_database_that_fails_is_no_bad_key(dispatch: ScriptedDispatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(**_: Any) -> None:
+        raise OSError("the connection is gone")
+
+    monkeypatch.setattr(consumers, "authenticate_channel", broken)
+    wire = Wire(dispatch, extensions={"websocket.http.response": {}})
+    wire.events.put_nowait({"type": "websocket.connect"})
+    start = await wire.next()
+    assert start["status"] == 503
+    assert (b"retry-after", b"1") in start["headers"]
+    await wire.next()
+    await asyncio.wait_for(wire.task, 5)
+
+
 async def test_refused_by_servers_that_know_no_status(dispatch: ScriptedDispatch) -> None:
     wire = Wire(dispatch, headers=[])
     wire.events.put_nowait({"type": "websocket.connect"})
