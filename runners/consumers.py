@@ -15,7 +15,7 @@ from channels.exceptions import StopConsumer
 from django.conf import settings
 
 from bencher.core import clock
-from bencher.core.errors import ServiceError
+from bencher.core.errors import Busy, ServiceError
 from runners.authentication import admit_channel
 from runners.protocol import messages, signals
 from runners.protocol.errors import Undecodable
@@ -109,16 +109,18 @@ class RunnerConsumer(NoDbHop, AsyncConsumer):  # type: ignore[misc]
     async def websocket_connect(self, _: dict[str, Any]) -> None:
         try:
             runner = await in_database(
-                authenticate_channel, runner=self.scope["url_route"]["kwargs"]["runner"], authorization=_authorization(self.scope)
+                admit_channel,
+                runner=self.scope["url_route"]["kwargs"]["runner"],
+                authorization=_authorization(self.scope),
+                now=clock.now(),
             )
-        except Exception as fault:
-            logger.error("a channel cannot be opened: %s: %s", type(fault).__name__, fault)
-            await self._refuse(503, "The server cannot look up runners at the moment", (b"retry-after", b"1"))
+        except ServiceError as fault:
+            await self._refuse(fault)
             raise StopConsumer from None
-        if runner is None:
-            needed = "A runner channel needs the key of that runner, and the runner must not be archived"
-            await self._refuse(401, needed, (b"www-authenticate", b"Bearer"))
-            raise StopConsumer
+        except Exception as fault:  # ours, most likely the database's; a bad key must not be read into it
+            logger.error("a channel cannot be opened: %s: %s", type(fault).__name__, fault)
+            await self._refuse(Busy("The server cannot look up runners at the moment"))
+            raise StopConsumer from None
         self._dispatch = self._open_dispatch(runner_id=runner.pk, channel=uuid.uuid4().hex, push=self._put)
         await self.send({"type": "websocket.accept"})
         for effect in self.session.start():
@@ -143,12 +145,15 @@ class RunnerConsumer(NoDbHop, AsyncConsumer):  # type: ignore[misc]
             self._dispatch.close()
         raise StopConsumer
 
-    async def _refuse(self, status: int, message: str, header: tuple[bytes, bytes]) -> None:
+    async def _refuse(self, fault: ServiceError) -> None:
         """Before the upgrade: an operator sees a bad key, not a flapping network."""
         if "websocket.http.response" in self.scope.get("extensions", {}):
-            body = json.dumps({"message": message}).encode()
-            headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()), header]
-            await self.send({"type": "websocket.http.response.start", "status": status, "headers": headers})
+            body = json.dumps({"message": fault.message}).encode()
+            headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+            headers += [(name.lower().encode(), value.encode()) for name, value in fault.headers.items()]
+            if fault.status == 401:
+                headers.append((b"www-authenticate", b"Bearer"))
+            await self.send({"type": "websocket.http.response.start", "status": fault.status, "headers": headers})
             await self.send({"type": "websocket.http.response.body", "body": body})
         else:
             await self.send({"type": "websocket.close", "code": 1008})

@@ -149,7 +149,7 @@ async def test_a_database_that_fails_is_no_bad_key(dispatch: ScriptedDispatch, m
     def broken(**_: Any) -> None:
         raise OSError("the connection is gone")
 
-    monkeypatch.setattr(consumers, "authenticate_channel", broken)
+    monkeypatch.setattr(consumers, "admit_channel", broken)
     wire = Wire(dispatch, extensions={"websocket.http.response": {}})
     wire.events.put_nowait({"type": "websocket.connect"})
     start = await wire.next()
