@@ -28,10 +28,10 @@ class Running:
         assert self.url, self.process.stderr.read()
         self.address = urlsplit(self.url).hostname, urlsplit(self.url).port
 
-    def connect(self, timeout: float = 10) -> Wire:
+    def connect(self, timeout: float = 60) -> Wire:
         return Wire(socket.create_connection(self.address, timeout))
 
-    def ask(self, request: bytes, timeout: float = 10) -> Answer:
+    def ask(self, request: bytes, timeout: float = 60) -> Answer:
         """One request on a connection of its own."""
         with self.connect(timeout) as wire:
             return wire.send(request).answer()
@@ -39,7 +39,7 @@ class Running:
     def log(self) -> list[str]:
         return json.loads(self.ask(get("/log")).body)
 
-    def wait_for_log(self, *wanted: str, timeout: float = 10) -> None:
+    def wait_for_log(self, *wanted: str, timeout: float = 60) -> None:
         deadline = time.monotonic() + timeout
         while not set(wanted) <= set(seen := self.log()):
             assert time.monotonic() < deadline, seen
