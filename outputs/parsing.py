@@ -7,12 +7,15 @@ come from a fork server, which has no sockets of ours to inherit. Neither Django
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import fcntl
 import multiprocessing
 import os
 import resource
+import shutil
 import signal
+import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
@@ -45,6 +48,9 @@ ATTEMPTS: Final = 2
 
 START: Final = 10.0
 """Seconds that the first child may take to answer."""
+
+SOCKET_PATH: Final = 60
+"""Characters of a temporary folder's path below which the fork server's socket finds room (a socket's path ends at 107)."""
 
 BOOT: Final = ["outputs.parsing_boot", "pebble", "outputs.parsing"]
 
@@ -220,9 +226,18 @@ def _pool(workers: int, memory: int) -> ProcessPool:
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [root, *paths]))
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(BOOT)
+    _short_socket_path()
     pool = ProcessPool(workers, max_tasks=500, initializer=_child, initargs=(memory,), context=context)
     pool.schedule(int).result(START)
     return pool
+
+
+def _short_socket_path() -> None:
+    """The fork server listens on a socket in the temporary folder, whose path must be short: take /tmp where TMPDIR is deep."""
+    config = multiprocessing.current_process()._config  # type: ignore[attr-defined]
+    if len(tempfile.gettempdir()) > SOCKET_PATH and config.get("tempdir") is None:
+        config["tempdir"] = folder = tempfile.mkdtemp(prefix="pymp-", dir="/tmp")  # noqa: S108
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
 def _inline(texts: list[str], adapter: str, average: str | None, fold: str | None) -> list[tuple[int, Parsed]] | None:

@@ -373,3 +373,16 @@ def test_a_forked_process_makes_its_own_pool(pool: Parsers) -> None:
         assert answers.read(3) == b"own"
     os.waitpid(child, 0)
     assert pool.parse([TEXT]) == WANTED
+
+
+def test_a_deep_temporary_folder_does_not_matter(tmp_path: Path) -> None:
+    """The fork server's socket must fit into a socket's address."""
+    deep = tmp_path / ("d" * 60) / ("e" * 60)
+    deep.mkdir(parents=True)
+    program = (
+        "from outputs.parsing import Parsers; p = Parsers(); print(len(p.parse(['BenchmarkA 10 5 ns/op'], adapter='go_bench'))); p.stop()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(deep)}, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "1", done.stderr
