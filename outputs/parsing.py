@@ -236,7 +236,7 @@ def _short_socket_path() -> None:
     """The fork server listens on a socket in the temporary folder, whose path must be short: take /tmp where TMPDIR is deep."""
     config = multiprocessing.current_process()._config  # type: ignore[attr-defined]
     if len(tempfile.gettempdir()) > SOCKET_PATH and config.get("tempdir") is None:
-        config["tempdir"] = folder = tempfile.mkdtemp(prefix="pymp-", dir="/tmp")  # noqa: S108
+        config["tempdir"] = folder = tempfile.mkdtemp(prefix="pymp-", dir="/tmp")
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
