@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bencher.demo.client import Client
-from bencher.demo.image import demo_image
+from bencher.demo.image import PROGRAMS, host_files, image, layer
 from bencher.demo.processes import Process, Server, runner_process
 from bencher.demo.story import EMAIL, prepare, run_body
 from tests.acceptance.runners.agent.kit import marked
@@ -28,7 +28,8 @@ class Site:
         self.client = Client(self.server.url, self.server.admin_key(EMAIL), EMAIL)
         held.callback(self.client.close)
         self.spec, runner, key = prepare(self.client, SLUG)
-        self.client.push(SLUG, "v1", demo_image())
+        files = {name: path.read_bytes() for name, path in host_files((*PROGRAMS, "sleep")).items()}
+        self.client.push(SLUG, "v1", image(layer(files), command=["/bin/sh"], working_dir="/tmp"))
         self.runner: Process = runner_process(folder / "runner", url=self.server.url, runner=runner, key=key)
         held.callback(self.runner.stop)
 
