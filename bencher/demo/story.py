@@ -55,7 +55,7 @@ def tell(folder: Path, stack: ExitStack, say: Say) -> Ending:
         say(f"  {status}")
     return Ending(
         client.call("GET", f"/v0/projects/{SLUG}/reports/{report['uuid']}"),
-        f"{server.url}/console/projects/{SLUG}/reports/{report['uuid']}",
+        f"{server.url}/v0/projects/{SLUG}/reports/{report['uuid']}",
     )
 
 
