@@ -59,7 +59,7 @@ def test_the_demo_shows_a_report_and_leaves_nothing(tmp_path: Path) -> None:
     assert errors == ""
     for shown in ("processed", "Latency", "nanoseconds"):
         assert shown in out
-    assert re.search(r"report: http://127\.0\.0\.1:\d+/console/projects/demo/reports/[0-9a-f-]{36}$", out, re.MULTILINE)
+    assert re.search(r"report: http://127\.0\.0\.1:\d+/v0/projects/demo/reports/[0-9a-f-]{36}$", out, re.MULTILINE)
     assert left_behind(tmp_path) == []
 
 
