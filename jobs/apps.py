@@ -13,4 +13,5 @@ class JobsConfig(AppConfig):
         hooks.priority_changed.fill(follow_priority)
         hooks.runner_minutes.fill(selectors.runner_minutes)
         hooks.spec_has_jobs.fill(selectors.spec_has_jobs)
+        hooks.busy_runners.fill(selectors.busy_runners)
         hooks.erase_jobs.fill(erase_jobs)

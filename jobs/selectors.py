@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
 
 from django.db.models import QuerySet
 
-from jobs.lifecycle import FINAL, Status
+from jobs.lifecycle import FINAL, IN_FLIGHT, Status
 from jobs.models import Job, JobEvent
 from jobs.output import CorruptOutput, JobOutput, decode
 from outputs.registry.storage import NotFound, StorageError, get_job_output
@@ -59,6 +60,11 @@ def _begun_minutes(started: datetime | None, completed: datetime | None) -> int:
         return 0
     seconds = int((completed.replace(microsecond=0) - started.replace(microsecond=0)).total_seconds())
     return -(-max(seconds, 0) // 60)
+
+
+def busy_runners(*, runner_ids: Collection[UUID]) -> set[UUID]:
+    """Those of these runners that hold a job in flight."""
+    return set(Job.objects.filter(runner_id__in=runner_ids, status__in=IN_FLIGHT).order_by().values_list("runner_id", flat=True))
 
 
 def spec_has_jobs(*, spec_id: UUID) -> bool:

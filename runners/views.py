@@ -16,7 +16,7 @@ from bencher.specs.serializers import JsonSpec, spec_json
 from runners import services
 from runners.models import Runner
 from runners.selectors import get_runner, runners, specs_of
-from runners.serializers import JsonRunner, JsonRunnerKey, runner_json
+from runners.serializers import JsonRunner, JsonRunnerKey, runners_json
 
 
 class JsonNewRunner(msgspec.Struct, kw_only=True):
@@ -49,7 +49,7 @@ class Runners(ApiView):
     def get(self, request: Any) -> Reply:
         """All runners; ``archived=true`` includes archived ones."""
         rows, total = self.query(Inventory).listed(runners())
-        return Reply([runner_json(row) for row in rows], total=total)
+        return Reply(runners_json(rows, now=self.now), total=total)
 
     @documented(body=JsonNewRunner, returns=JsonRunnerKey, status=201)
     def post(self, request: Any) -> Reply:
@@ -63,13 +63,14 @@ class OneRunner(RunnerView):
     @documented(returns=JsonRunner)
     def get(self, request: Any, runner: str) -> Reply:
         """One runner."""
-        return Reply(runner_json(self.row()))
+        return Reply(runners_json([self.row()], now=self.now)[0])
 
     @documented(body=JsonUpdateRunner, returns=JsonRunner)
     def patch(self, request: Any, runner: str) -> Reply:
         """Rename or archive a runner. There is no deleting."""
         values = given(self.body(JsonUpdateRunner))
-        return Reply(runner_json(services.change_runner(runner=self.row(), values=values, now=self.now)))
+        changed = services.change_runner(runner=self.row(), values=values, now=self.now)
+        return Reply(runners_json([changed], now=self.now)[0])
 
 
 class Key(RunnerView):

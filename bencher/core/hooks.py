@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import Generic, ParamSpec, TypeVar
 from uuid import UUID
@@ -63,6 +63,12 @@ def spec_has_jobs(*, spec_id: UUID) -> bool:
 @Hook
 def spec_has_runners(*, spec_id: UUID) -> bool:
     """Does a runner serve the hardware spec?"""
+    raise NotImplementedError
+
+
+@Hook
+def busy_runners(*, runner_ids: Collection[UUID]) -> set[UUID]:
+    """Those of these runners that hold a job in flight."""
     raise NotImplementedError
 
 
