@@ -30,6 +30,7 @@ BEYOND_JSON_SCHEMA = (
     "context: it is needed",
     "Cannot read result",
     "is not in the registry",
+    "the NUL character is not allowed",
 )
 """What a refusal says when it is for a rule that JSON Schema cannot express."""
 EXAMPLES = 8

@@ -235,18 +235,19 @@ def test_a_stock_server_refuses_a_key_without_a_word(stock: FakeServer, state: P
 def test_a_machine_that_lacks_tools(server: FakeServer, digest: str, state: Path, tmp_path: Path, missing: tuple[str, ...]) -> None:
     """Fewer namespaces, copies instead of overlays; never a hole."""
     before = Path("/proc/sys/vm/swappiness").read_text().strip()
-    script = f"(echo {before} > /proc/sys/vm/swappiness && echo CHANGED); (sleep 47 &); cat /hello.txt; touch /x"
+    stray, long = (f"sleep {base + sum(map(ord, ''.join(missing)))}" for base in (4700, 4800))  # of this test alone: others run beside it
+    script = f"(echo {before} > /proc/sys/vm/swappiness && echo CHANGED); ({stray} &); cat /hello.txt; touch /x"
     with Runner(server, state, env={"PATH": path_without(tmp_path / "bin", *missing)}):
         result = server.result(server.submit(digest, *shell(script), iter=2, file_paths=["/x"]))
         assert result["results"] == [
             {"exit_code": 0, "stdout": "hello\n", "stderr": item["stderr"], "output": {"/x": ""}} for item in result["results"]
         ]
-        assert not _processes("sleep 47")
-        job = server.submit(digest, *shell("sleep 48 & sleep 48"))
-        server.wait(lambda: _processes("sleep 48"))
+        assert not _processes(stray)
+        job = server.submit(digest, *shell(f"{long} & {long}"))
+        server.wait(lambda: _processes(long))
         server.canceled.add(job)
         assert server.result(job)["event"] == "canceled"
-        assert not _processes("sleep 48")
+        assert not _processes(long)
 
 
 def path_without(folder: Path, *missing: str) -> str:
