@@ -15,27 +15,27 @@ from runners.agent.rooted import Rooted
 def root(tmp_path: Path) -> Path:
     (tmp_path / "outside").write_text("secret")
     root = tmp_path / "root"
-    (root / "work").mkdir(parents=True)
-    (root / "work/out.json").write_text("{}")
+    (root / "bench").mkdir(parents=True)
+    (root / "bench/out.json").write_text("{}")
     (root / "abs.txt").write_bytes(b"a\xffb\0c")
-    (root / "work/link").symlink_to("/abs.txt")
-    (root / "work/escape").symlink_to(str(tmp_path / "outside"))
-    os.mkfifo(root / "work/fifo")
-    (root / "work/big").write_bytes(b"x" * 1000)
+    (root / "bench/link").symlink_to("/abs.txt")
+    (root / "bench/escape").symlink_to(str(tmp_path / "outside"))
+    os.mkfifo(root / "bench/fifo")
+    (root / "bench/big").write_bytes(b"x" * 1000)
     return root
 
 
 def run(root: Path, *paths: str, count: int = 255, size: int = 10_000) -> tuple[list[File], list[str]]:
     warnings: list[str] = []
     with Rooted.at(root) as opened:
-        return collect(opened, "/work", paths, max_count=count, max_bytes=size, warn=warnings.append), warnings
+        return collect(opened, "/bench", paths, max_count=count, max_bytes=size, warn=warnings.append), warnings
 
 
 def test_relative_to_the_working_directory_or_absolute(root: Path) -> None:
-    found, warnings = run(root, "out.json", "/abs.txt", "link", "/work/../abs.txt")
+    found, warnings = run(root, "out.json", "/abs.txt", "link", "/bench/../abs.txt")
     assert [(file.path, file.text) for file in found] == [
         ("out.json", "{}"), ("/abs.txt", "a\N{REPLACEMENT CHARACTER}b\0c"), ("link", "a\N{REPLACEMENT CHARACTER}b\0c"),
-        ("/work/../abs.txt", "a\N{REPLACEMENT CHARACTER}b\0c"),
+        ("/bench/../abs.txt", "a\N{REPLACEMENT CHARACTER}b\0c"),
     ]  # fmt: skip
     assert warnings == []
 
