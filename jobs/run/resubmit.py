@@ -6,7 +6,6 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import transaction
-from outputs.services.reports import create_report
 
 from bencher.core.errors import Missing
 from bencher.core.ids import uuid7
@@ -16,6 +15,7 @@ from jobs import actors
 from jobs.models import Job
 from jobs.run.submit import queue
 from outputs.models import Report
+from outputs.services.reports import create_report
 
 
 @transient()

@@ -6,7 +6,6 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import IntegrityError
-from outputs.services.reports import run_local
 
 from bencher.core.errors import Busy, Invalid, NotAllowed
 from bencher.projects.authentication import Caller
@@ -18,6 +17,7 @@ from jobs.run.request import RunRequest
 from jobs.run.submit import submit
 from outputs.models import Branch, Report, Testbed
 from outputs.selectors import dimensions
+from outputs.services.reports import run_local
 
 
 def run(*, caller: Caller, request: RunRequest, source_ip: str, now: datetime) -> Report:

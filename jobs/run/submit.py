@@ -9,7 +9,6 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from outputs.services.reports import create_report
 
 from bencher.core.errors import Invalid, Missing
 from bencher.core.ids import uuid7
@@ -27,6 +26,7 @@ from jobs.transitions import record
 from outputs.models import Report, Testbed
 from outputs.registry.selectors import resolve_tag
 from outputs.selectors import dimensions
+from outputs.services.reports import create_report
 
 
 @dataclass(frozen=True, slots=True)
