@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from bencher.core.compiled import create
 from bencher.core.transitions import Transition, compare_and_swap
 from jobs import scheduling
 from jobs.actors import Actor
@@ -76,7 +77,8 @@ def transit(
 
 def record(job_id: UUID, action: str, source: str | None, target: str, *, now: datetime, actor: Actor, reason: str = "") -> None:
     """One entry of the history; also for what changes no status (submitted, delivered again)."""
-    JobEvent.objects.create(
+    create(
+        JobEvent,
         job_id=job_id,
         action=action,
         source=source,

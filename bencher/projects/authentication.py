@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal, TypeVar
 
+from bencher.core.compiled import Compiled, Slot
 from bencher.core.errors import Invalid, Missing, NotAllowed, NotAuthenticated
 from bencher.core.ids import is_key, key_hash
 from bencher.core.newtypes import Jwt
@@ -19,6 +20,8 @@ from bencher.projects.tokens import Audience, BadToken, read
 
 USER_KEY, PROJECT_KEY, RUNNER_KEY = "bencher_user_", "bencher_run_", "bencher_runner_"
 K = TypeVar("K", UserKey, ProjectKey)
+_USER_KEY = Compiled(lambda: UserKey.objects.select_related("user").filter(hash=Slot("hash")))
+_PROJECT_KEY = Compiled(lambda: ProjectKey.objects.select_related("project__organization").filter(hash=Slot("hash")))
 
 
 class Access(StrEnum):
@@ -115,7 +118,7 @@ def _is_jwt(credential: str) -> bool:
 
 def _by_user_key(credential: str, now: datetime) -> Caller:
     digest = key_hash(credential)
-    key = UserKey.objects.select_related("user").filter(hash=digest).first()
+    key = _USER_KEY.first(hash=digest)
     if not _is_valid(key, digest, now) or key is None or key.user.locked:
         raise NotAuthenticated("the user key is unknown, revoked or expired")
     return Caller("user", key.user, None, "user_key", key)
@@ -123,7 +126,7 @@ def _by_user_key(credential: str, now: datetime) -> Caller:
 
 def _by_project_key(credential: str, now: datetime) -> Caller:
     digest = key_hash(credential)
-    key = ProjectKey.objects.select_related("project__organization").filter(hash=digest).first()
+    key = _PROJECT_KEY.first(hash=digest)
     if not _is_valid(key, digest, now) or key is None or key.project.deleted or key.project.organization.deleted:
         raise NotAuthenticated("the project key is unknown, revoked or expired")
     return Caller("project_key", None, key, "project_key")

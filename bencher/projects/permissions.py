@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from uuid import UUID
 
+from bencher.core.compiled import Compiled, Slot
 from bencher.projects.authentication import Caller
 from bencher.projects.models import Membership, Organization, Project, ProjectRole, User
 
@@ -44,6 +45,12 @@ PROJECT_ROLES: dict[str, frozenset[Permission]] = {
     "viewer": frozenset({Permission.VIEW, Permission.VIEW_ROLE}),
 }
 PROJECT_KEY_MAY = frozenset({Permission.VIEW, Permission.CREATE}) | OURS
+_ROLE_IN_ORGANIZATION = Compiled(
+    lambda: Membership.objects.filter(organization_id=Slot("organization"), user_id=Slot("user")).values_list("role", flat=True)
+)
+_ROLE_IN_PROJECT = Compiled(
+    lambda: ProjectRole.objects.filter(project_id=Slot("project"), user_id=Slot("user")).values_list("role", flat=True)
+)
 ANYBODY_MAY = frozenset({Permission.VIEW})
 """In a public project."""
 
@@ -63,7 +70,7 @@ def project_permissions(user: User, project: Project) -> frozenset[Permission]:
     granted = organization_permissions(user, project.organization_id)
     if granted == EVERYTHING:
         return granted
-    role = ProjectRole.objects.filter(project_id=project.id, user_id=user.id).values_list("role", flat=True).first()
+    role = _ROLE_IN_PROJECT.first(project=project.id, user=user.id)
     return granted | PROJECT_ROLES.get(role or "", frozenset())
 
 
@@ -72,7 +79,7 @@ def organization_permissions(user: User, organization: Organization | UUID) -> f
     if user.admin:
         return EVERYTHING
     pk = organization.pk if isinstance(organization, Organization) else organization
-    role = Membership.objects.filter(organization_id=pk, user_id=user.id).values_list("role", flat=True).first()
+    role = _ROLE_IN_ORGANIZATION.first(organization=pk, user=user.id)
     return ORGANIZATION_ROLES.get(role or "", frozenset())
 
 

@@ -7,12 +7,16 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
+from bencher.core.compiled import Compiled, Slot
 from bencher.core.errors import Missing
 from bencher.core.ids import as_uuid
 from bencher.projects.authentication import Caller
 from bencher.projects.models import Credential, Membership, Organization, Project, ProjectRole, User
 
 K = TypeVar("K", bound=Credential)
+_LIVE = {"deleted": None, "organization__deleted": None}
+_PROJECT_BY_ID = Compiled(lambda: Project.objects.select_related("organization").filter(**_LIVE, id=Slot("id")))
+_PROJECT_BY_SLUG = Compiled(lambda: Project.objects.select_related("organization").filter(**_LIVE, slug=Slot("slug")))
 
 
 def by_id(text: str) -> dict[str, object]:
@@ -23,7 +27,8 @@ def by_id(text: str) -> dict[str, object]:
 
 def find_project(resource_id: str) -> Project | None:
     """The project of that UUID or slug, with its organization, deleted ones left out."""
-    return Project.objects.select_related("organization").filter(deleted=None, organization__deleted=None, **by_id(resource_id)).first()
+    pk = as_uuid(resource_id)
+    return _PROJECT_BY_SLUG.first(slug=resource_id) if pk is None else _PROJECT_BY_ID.first(id=pk)
 
 
 def find_organization(resource_id: str) -> Organization | None:
@@ -41,7 +46,7 @@ def get_user(resource_id: str) -> User:
 
 
 def project_by_uuid(pk: UUID) -> Project | None:
-    return Project.objects.select_related("organization").filter(deleted=None, organization__deleted=None, id=pk).first()
+    return _PROJECT_BY_ID.first(id=pk)
 
 
 def visible_projects(caller: Caller) -> QuerySet[Project]:

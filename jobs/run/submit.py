@@ -10,11 +10,11 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
+from bencher.core.compiled import Compiled, Slot, create
 from bencher.core.errors import Invalid, Missing
-from bencher.core.ids import uuid7
+from bencher.core.ids import as_uuid, uuid7
 from bencher.core.retry import transient
 from bencher.projects.models import Organization, Project, User
-from bencher.projects.selectors import by_id
 from bencher.specs.models import Spec
 from jobs import actors, image_reference, notify, policy, scheduling
 from jobs.image_reference import ImageReference
@@ -27,6 +27,11 @@ from outputs.models import Report, Testbed
 from outputs.registry.selectors import resolve_tag
 from outputs.selectors import dimensions
 from outputs.services.reports import create_report
+
+_ORGANIZATION = Compiled(lambda: Organization.objects.filter(pk=Slot("id")))
+_SPEC_BY_ID = Compiled(lambda: Spec.objects.filter(archived__isnull=True, id=Slot("id")))
+_SPEC_BY_SLUG = Compiled(lambda: Spec.objects.filter(archived__isnull=True, slug=Slot("slug")))
+_FALLBACK = Compiled(lambda: Spec.objects.filter(fallback__isnull=False, archived__isnull=True).order_by("-fallback", "id")[:1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +59,9 @@ def _insert(
 ) -> Report:
     wanted: Any = request.job
     with transaction.atomic():
-        organization = Organization.objects.get(pk=project.organization_id)
+        organization = _ORGANIZATION.first(id=project.organization_id)
+        if organization is None:
+            raise Missing("the project was deleted meanwhile")
         job_id = uuid7()
         report = create_report(
             project=project,
@@ -104,7 +111,8 @@ def queue(
     reason: str = "",
 ) -> Job:
     """A pending job, its first event and, once it is committed, the wake-up. Inside the caller's transaction."""
-    job = Job.objects.create(
+    job = create(
+        Job,
         id=job_id,
         project_id=report.project_id,
         organization=organization,
@@ -131,7 +139,8 @@ def timeout_of(asked: int | None, organization: Organization) -> int:
 def choose_place(project: Project, job: RunJob, testbed: str | None) -> Place:
     """The table of rest.md 2.5: the spec that is asked for, the one the testbed remembers, the server's fallback; a testbed that is not named is the spec's."""
     if job.spec is not None:
-        spec = Spec.objects.filter(archived__isnull=True, **by_id(job.spec)).first()
+        pk = as_uuid(job.spec)
+        spec = _SPEC_BY_SLUG.first(slug=job.spec) if pk is None else _SPEC_BY_ID.first(id=pk)
         if spec is None:
             raise Missing("job.spec: there is no such spec")
         return Place(spec, testbed if testbed is not None else spec.name)
@@ -139,7 +148,7 @@ def choose_place(project: Project, job: RunJob, testbed: str | None) -> Place:
         known = dimensions.find(Testbed, project, dimensions.read(Testbed, testbed))
         if known is not None and known.spec is not None:
             return Place(known.spec, testbed)
-    fallback = Spec.objects.filter(fallback__isnull=False, archived__isnull=True).order_by("-fallback", "id").first()
+    fallback = _FALLBACK.first()
     if fallback is None:
         raise Invalid("job.spec: none is given, the testbed has none, and the server has no fallback")
     return Place(fallback, testbed if testbed is not None else fallback.name)

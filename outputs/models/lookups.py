@@ -5,11 +5,11 @@ Django's own ``__in`` sends one parameter per item: SQLite refuses more than 32 
 
 from __future__ import annotations
 
-import json
 from typing import Any
-from uuid import UUID
 
 from django.db.models import Field, ForeignKey, Lookup
+
+from bencher.core.compiled import Slot, json_list
 
 
 @Field.register_lookup
@@ -24,13 +24,9 @@ class Among(Lookup):
     def as_postgresql(self, compiler: Any, connection: Any) -> Any:
         left, parameters = self.process_lhs(compiler, connection)
         kind = self.lhs.output_field.db_type(connection)
-        return f"{left} = ANY(%s::{kind}[])", [*parameters, list(self.rhs)]
+        return f"{left} = ANY(%s::{kind}[])", [*parameters, self.rhs if isinstance(self.rhs, Slot) else list(self.rhs)]
 
     def as_sql(self, compiler: Any, connection: Any) -> Any:
         left, parameters = self.process_lhs(compiler, connection)
-        return f"{left} IN (SELECT value FROM json_each(%s))", [*parameters, json_list(self.rhs)]
-
-
-def json_list(values: Any) -> str:
-    """A list as SQLite's ``json_each`` takes it: UUIDs in their stored form."""
-    return json.dumps([value.hex if isinstance(value, UUID) else value for value in values])
+        values = self.rhs if isinstance(self.rhs, Slot) else json_list(self.rhs)
+        return f"{left} IN (SELECT value FROM json_each(%s))", [*parameters, values]

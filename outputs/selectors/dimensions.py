@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
+from bencher.core.compiled import Compiled, Slot
 from bencher.core.errors import Invalid, Missing
 from bencher.core.ids import as_uuid
 from bencher.core.newtypes import Checked
@@ -28,11 +29,29 @@ RELATED: dict[type[Dimension], tuple[str, ...]] = {
 """What the JSON of a row shows of other tables."""
 
 
+_KINDS: tuple[type[Any], ...] = (Branch, Testbed, Benchmark, Measure)
+
+
+def _compiled(*conditions: Q) -> dict[type[Dimension], Compiled[Any]]:
+    """For each kind, its rows of a project under the conditions."""
+
+    def one(kind: type[Any]) -> Compiled[Any]:
+        return Compiled(lambda: rows(kind, Slot("project")).filter(*conditions).order_by("id"))
+
+    return {kind: one(kind) for kind in _KINDS}
+
+
+_BY_ID = _compiled(Q(id=Slot("id")))
+_BY_NAME = _compiled(Q(name=Slot("name")))
+_BY_SLUG = _compiled(Q(slug=Slot("slug")))
+_BY_SLUG_OR_NAME = _compiled(Q(slug=Slot("slug")) | Q(name=Slot("name")))
+
+
 def word(model: type[Dimension]) -> str:
     return model._meta.model_name or ""
 
 
-def rows(model: type[D], project: Project | UUID) -> QuerySet[D]:
+def rows(model: type[D], project: Project | UUID | Slot) -> QuerySet[D]:
     """All of one kind in a project, with what their JSON needs."""
     return model._default_manager.select_related(*RELATED[model]).filter(project=project)
 
@@ -47,12 +66,13 @@ def read(model: type[Dimension], text: str) -> Mention:
 
 def find(model: type[D], project: Project, said: Mention) -> D | None:
     """The thing that is meant: by UUID; else by slug; else by name."""
-    known = rows(model, project)
     if said.uuid is not None:
-        return known.filter(id=said.uuid).first()
+        return _BY_ID[model].first(project=project.id, id=said.uuid)
     if said.slug is None:
-        return known.filter(name=said.name).first()
-    found = {row.slug == said.slug: row for row in known.filter(Q(slug=said.slug) | Q(name=said.name)).order_by("id")}
+        return _BY_NAME[model].first(project=project.id, name=said.name)
+    found: dict[bool, D] = {
+        row.slug == said.slug: row for row in _BY_SLUG_OR_NAME[model].rows(project=project.id, slug=said.slug, name=said.name)
+    }
     return found.get(True) or found.get(False)
 
 
@@ -66,7 +86,9 @@ def get_mentioned(model: type[D], project: Project, text: str) -> D:
 def get(model: type[D], project: Project, resource_id: str) -> D:
     """By UUID or slug; Missing otherwise."""
     uuid = as_uuid(resource_id)
-    row = rows(model, project).filter(**({"slug": resource_id} if uuid is None else {"id": uuid})).first()
+    row: D | None = (
+        _BY_SLUG[model].first(project=project.id, slug=resource_id) if uuid is None else _BY_ID[model].first(project=project.id, id=uuid)
+    )
     if row is None:
         raise Missing(f"no such {word(model)}")
     return row

@@ -14,8 +14,8 @@ from uuid import UUID
 
 from django.db import connection
 
+from bencher.core.compiled import json_list
 from outputs.models import Metric
-from outputs.models.lookups import json_list
 
 COUNTED = """
   hv.head_id = %(head)s AND r.version_id = hv.version_id AND r.testbed_id = %(testbed)s

@@ -9,6 +9,7 @@ from uuid import UUID
 from django.db.models import F, Q, QuerySet
 
 from bencher.core.api import ts
+from bencher.core.compiled import Compiled, Slot
 from outputs.models import Benchmark, Metric, Report
 from outputs.selectors.history import Series
 from outputs.verdicts import Verdict, load
@@ -29,25 +30,31 @@ class Preceding:
 
 def preceding(series: Series, *, report_id: UUID | None, benchmarks: Collection[UUID]) -> Preceding | None:
     """The newest earlier report with metrics of one of the benchmarks."""
-    rows = list(_earlier(series).exclude(id=report_id)[:CANDIDATES] if report_id else _earlier(series)[:CANDIDATES])
+    place = {"head": series.head_id, "testbed": series.testbed_id, "number": series.number, "start": series.start}
+    rows = _EARLIER_THAN_STORED.rows(**place, report=report_id) if report_id else _EARLIER.rows(**place)
     for row in rows:
-        measured = frozenset(Metric.objects.filter(report=row).order_by().values_list("benchmark_id", flat=True).distinct())
+        measured = frozenset(_MEASURED.rows(report=row.id))
         if not measured.isdisjoint(benchmarks):
             return Preceding(row.id, ts(row.start_time), row.spec_id, load(row.verdicts), measured)
     return None
 
 
-def _earlier(series: Series) -> QuerySet[Report]:
+def _earlier() -> QuerySet[Report]:
     number = F("version__head_versions__number")
-    place = Q(version__head_versions__number__lt=series.number) | Q(
-        version__head_versions__number=series.number, start_time__lte=series.start
+    place = Q(version__head_versions__number__lt=Slot("number")) | Q(
+        version__head_versions__number=Slot("number"), start_time__lte=Slot("start")
     )
     return (
-        Report.objects.filter(Q(version__head_versions__head_id=series.head_id) & place, testbed_id=series.testbed_id, size__gt=0)
+        Report.objects.filter(Q(version__head_versions__head_id=Slot("head")) & place, testbed_id=Slot("testbed"), size__gt=0)
         .annotate(number=number)
         .order_by("-number", "-start_time", "-id")
         .only("id", "spec_id", "start_time", "verdicts")
     )
+
+
+_EARLIER = Compiled(lambda: _earlier()[:CANDIDATES])
+_EARLIER_THAN_STORED = Compiled(lambda: _earlier().exclude(id=Slot("report"))[:CANDIDATES])
+_MEASURED = Compiled(lambda: Metric.objects.filter(report=Slot("report")).order_by().values_list("benchmark_id", flat=True).distinct())
 
 
 def not_archived(benchmarks: Sequence[UUID]) -> list[UUID]:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
+from bencher.core.compiled import Compiled, Slot
 from bencher.core.errors import Missing
 from bencher.projects.models import Project
 from outputs.models import Alert, Benchmark, Branch, HeadVersion, Measure, Metric, Report, Testbed, ThresholdModel
@@ -29,6 +30,19 @@ def number_of(head: str, version: str) -> Subquery:
 def shown(reports: QuerySet[Report]) -> QuerySet[Report]:
     """With all that the JSON of a report needs of other tables, and ``number``, its version's."""
     return reports.select_related(*SHOWN).annotate(number=number_of("head", "version"))
+
+
+def as_shown(report: Report) -> Report:
+    """The report as ``shown`` gives it: itself when it was just made, with all that belongs to it, else read anew."""
+    if hasattr(report, "number"):
+        return report
+    row = _SHOWN.first(id=report.pk)
+    if row is None:
+        raise Missing("no such report")
+    return row
+
+
+_SHOWN = Compiled(lambda: shown(Report.objects.filter(pk=Slot("id"))))
 
 
 def get_report(project: Project, uuid: UUID) -> Report:
@@ -86,23 +100,29 @@ class Contents:
 
 
 def contents(reports: Collection[UUID]) -> Contents:
-    """Five queries, however many reports and metrics."""
-    metrics: list[Any] = list(
-        Metric.objects.filter(report__among=reports).order_by("report_id", "iteration", "id").values_list(*METRIC_COLUMNS)
-    )
+    """Five queries, however many reports and metrics. ``reports``: those that have metrics."""
+    metrics: list[Any] = _METRICS.rows(reports=reports) if reports else []
+    benchmarks, measures, models = ({row[place] for row in metrics} for place in (3, 4, 8))
+    models.discard(None)
     return Contents(
         metrics,
-        _benchmarks({row[3] for row in metrics}),
-        in_bulk(Measure.objects.all(), {row[4] for row in metrics}),
-        in_bulk(ThresholdModel.objects.select_related("threshold"), {row[8] for row in metrics if row[8]}),
-        list(Alert.objects.filter(report__among=reports).order_by("status", "-modified", "id")),
+        {row[0]: row for row in (_BENCHMARKS.rows(ids=benchmarks) if benchmarks else ())},
+        {row.id: row for row in (_MEASURES.rows(ids=measures) if measures else ())},
+        {row.id: row for row in (_MODELS.rows(ids=models) if models else ())},
+        _ALERTS.rows(reports=reports) if models else [],
     )
 
 
-def _benchmarks(ids: Collection[UUID]) -> dict[UUID, BenchmarkRow]:
-    """Columns instead of instances: there may be ten thousand."""
-    rows: Any = Benchmark.objects.filter(id__among=ids).order_by("id").values_list(*BENCHMARK_COLUMNS) if ids else ()
-    return {row[0]: row for row in rows}
+_METRICS: Compiled[Any] = Compiled(
+    lambda: Metric.objects.filter(report__among=Slot("reports")).order_by("report_id", "iteration", "id").values_list(*METRIC_COLUMNS)
+)
+_BENCHMARKS: Compiled[Any] = Compiled(
+    lambda: Benchmark.objects.filter(id__among=Slot("ids")).order_by("id").values_list(*BENCHMARK_COLUMNS)
+)
+"""Columns instead of instances: there may be ten thousand."""
+_MEASURES = Compiled(lambda: Measure.objects.filter(id__among=Slot("ids")).order_by("id"))
+_MODELS = Compiled(lambda: ThresholdModel.objects.select_related("threshold").filter(id__among=Slot("ids")).order_by("id"))
+_ALERTS = Compiled(lambda: Alert.objects.filter(report__among=Slot("reports")).order_by("status", "-modified", "id"))
 
 
 def in_bulk(rows: QuerySet[Any], ids: Collection[UUID]) -> dict[UUID, Any]:

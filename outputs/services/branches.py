@@ -6,11 +6,13 @@ Whoever changes a branch's head or adds a version holds the branch's row: versio
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
+from bencher.core.compiled import Compiled, Slot, create
 from bencher.core.errors import Clash, Missing
 from bencher.core.slugs import create_with_slug
 from bencher.projects.models import Project
@@ -18,6 +20,21 @@ from outputs.models import Alert, Branch, Head, HeadVersion, Report, Threshold, 
 from outputs.requests import MAX_VERSIONS, StartPoint
 from outputs.selectors.dimensions import find, read
 from outputs.services import bulk, dimensions, thresholds
+
+_HELD = Compiled(lambda: Branch.objects.select_for_update(no_key=True).filter(pk=Slot("id")))
+_HEAD = Compiled(lambda: Head.objects.select_related("start_version").filter(pk=Slot("id")))
+
+
+def _places(*conditions: Q) -> Compiled[Any]:
+    """``(version, number)`` of a head, the newest one first."""
+    return Compiled(
+        lambda: (
+            HeadVersion.objects.filter(*conditions, head_id=Slot("head")).order_by("-number", "-id").values_list("version_id", "number")[:1]
+        )
+    )
+
+
+_NEWEST, _OF_HASH = _places(), _places(Q(version__hash=Slot("hash")))
 
 
 class Start(NamedTuple):
@@ -141,10 +158,11 @@ def lock(branch_id: UUID) -> Branch:
 
     The head is read afterwards: a joined row comes from before the wait, when a new head did not exist yet.
     """
-    branch = Branch.objects.select_for_update(no_key=True).filter(pk=branch_id).first()
+    branch = _HELD.first(id=branch_id)
     if branch is None:
         raise Missing("the branch was deleted meanwhile")
-    branch.head = Head.objects.select_related("start_version").get(pk=branch.head_id)  # type: ignore[misc]
+    branch.head = _HEAD.first(id=branch.head_id)
+    branch.current_head.branch = branch
     return branch
 
 
@@ -184,12 +202,7 @@ def known_version(head_id: UUID, hash: str | None) -> Place | None:
     """The version of that hash in the head."""
     if hash is None:
         return None
-    row = (
-        HeadVersion.objects.filter(head_id=head_id, version__hash=hash)
-        .order_by("-number", "-id")
-        .values_list("version_id", "number")
-        .first()
-    )
+    row = _OF_HASH.first(head=head_id, hash=hash)
     return Place(*row) if row else None
 
 
@@ -197,8 +210,8 @@ def add_version(head: Head, *, project_id: UUID, hash: str | None) -> Place:
     """The version of that hash, else the next one. The caller holds the branch."""
     if (known := known_version(head.pk, hash)) is not None:
         return known
-    last = HeadVersion.objects.filter(head=head).order_by("-number", "-id").values_list("number", flat=True).first()
-    version = Version.objects.create(project_id=project_id, hash=hash)
-    number = 0 if last is None else last + 1
-    HeadVersion.objects.create(head=head, version=version, number=number)
+    newest = _NEWEST.first(head=head.pk)
+    version = create(Version, project_id=project_id, hash=hash)
+    number = 0 if newest is None else newest[1] + 1
+    create(HeadVersion, head=head, version=version, number=number)
     return Place(version.id, number)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, cast
 from uuid import UUID
 
+from bencher.core.compiled import Compiled, Slot
 from bencher.core.errors import Invalid
 from bencher.core.ids import uuid7
 from bencher.projects.models import Project
@@ -23,6 +24,15 @@ from outputs.verdicts import Verdict
 
 Iterations = Sequence[tuple[int, Parsed]]
 """``(iteration, results)``, as the parsers give them."""
+
+
+_THRESHOLDS = Compiled(
+    lambda: (
+        Threshold.objects.select_related("model")
+        .filter(branch_id=Slot("branch"), testbed_id=Slot("testbed"), measure__among=Slot("measures"), model__isnull=False)
+        .order_by("id")
+    )
+)
 
 
 class Value(NamedTuple):
@@ -113,10 +123,7 @@ def _counts(values: Sequence[Value]) -> list[list[int]]:
 def _thresholds(target: Target, measures: set[UUID]) -> list[Threshold]:
     if not measures:
         return []
-    rows = Threshold.objects.select_related("model").filter(
-        branch_id=target.branch_id, testbed_id=target.series.testbed_id, measure__among=measures, model__isnull=False
-    )
-    return list(rows.order_by("id"))
+    return _THRESHOLDS.rows(branch=target.branch_id, testbed=target.series.testbed_id, measures=measures)
 
 
 def _judge(target: Target, threshold: Threshold, values: Sequence[Value], now: datetime) -> dict[UUID, Judged]:

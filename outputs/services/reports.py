@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import F, Q
 
+from bencher.core.compiled import create
 from bencher.core.errors import Busy, Invalid
 from bencher.core.ids import uuid7
 from bencher.core.retry import transient
@@ -52,15 +53,13 @@ def create_report(
 ) -> Report:
     """A report without results, with its branch, version, testbed and thresholds. Raises Missing, Invalid; IntegrityError for a key that is taken."""
     found, place = _resolve(project, branch, start_point, testbed, spec, spec_reset, thresholds, now)
-    with transaction.atomic():
-        head = _held_head(found)
-        version = branches.add_version(head, project_id=project.id, hash=hash)
-        return Report.objects.create(
+    with transaction.atomic(savepoint=False):
+        return _create(
+            _held_head(found),
+            hash,
             project=project,
             user=user,
             idempotency_key=idempotency_key,
-            head=head,
-            version_id=version.version_id,
             testbed=place,
             spec=spec,
             adapter=normalize(adapter or "magic"),
@@ -69,6 +68,15 @@ def create_report(
             created=_whole(now),
             job=job,
         )
+
+
+def _create(head: Head, hash: str | None, *, project: Project, **columns: Any) -> Report:
+    """The next report of a head that is held, as ``selectors.reports.shown`` would read it."""
+    place = branches.add_version(head, project_id=project.id, hash=hash)
+    version = Version(id=place.version_id, project_id=project.id, hash=hash)
+    report = create(Report, project=project, head=head, version=version, **columns)
+    report.number = place.number  # type: ignore[attr-defined]
+    return report
 
 
 @transient()
@@ -223,15 +231,15 @@ def _target(project: Project, branch: Branch, testbed: Testbed, request: LocalRu
 def _insert(
     project: Project, user: User | None, request: LocalRun, head: Head, testbed: Testbed, summary: dict[str, Any], now: datetime
 ) -> Report:
-    version = branches.add_version(head, project_id=project.id, hash=request.commit)
     settings = request.settings or Settings()
-    return Report.objects.create(
+    return _create(
+        head,
+        request.commit,
         project=project,
         user=user,
         idempotency_key=request.idempotency_key,
-        head=head,
-        version_id=version.version_id,
         testbed=testbed,
+        spec=None,
         adapter=normalize(settings.adapter or "magic"),
         start_time=request.start_time,
         end_time=request.end_time,

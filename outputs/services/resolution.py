@@ -10,9 +10,10 @@ import secrets
 import string
 from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
+from bencher.core.compiled import Compiled, Slot
 from bencher.core.errors import Invalid, Missing
 from bencher.core.ids import slugify, suffixed, uuid7
 from bencher.projects.models import Project
@@ -24,6 +25,21 @@ from outputs.services import bulk, dimensions
 
 ATTEMPTS = 5
 _BASE36 = string.digits + string.ascii_lowercase
+
+
+def _rows(kind: type[Any], column: str) -> Compiled[Any]:
+    return Compiled(
+        lambda: (
+            kind.objects.filter(**{"project": Slot("project"), f"{column}__among": Slot("values")})
+            .order_by("id")
+            .values_list("id", "name", "slug", "archived")
+        )
+    )
+
+
+_ROWS: dict[tuple[type[Dimension], str], Compiled[Any]] = {
+    (kind, column): _rows(kind, column) for kind in (Benchmark, Measure) for column in ("id", "slug", "name")
+}
 
 
 class Known(NamedTuple):
@@ -84,12 +100,12 @@ def _resolve(model: type[Dimension], project: Project, said: list[Mention], now:
 def _find(model: type[Dimension], project: Project, said: Iterable[Mention]) -> dict[Mention, Known]:
     """Those that exist: by UUID, else by slug, else by name."""
     said = list(said)
-    rows = model._default_manager.filter(project=project).order_by("id").values_list("id", "name", "slug", "archived")
 
     def by(column: str, values: list[object]) -> dict[object, Known]:
         if not values:
             return {}
-        found = (Known(id, name, slug, archived is not None) for id, name, slug, archived in rows.filter(**{f"{column}__among": values}))
+        rows = _ROWS[model, column].rows(project=project.id, values=values)
+        found = (Known(id, name, slug, archived is not None) for id, name, slug, archived in rows)
         return {getattr(row, column): row for row in found}
 
     ids = by("id", [mention.uuid for mention in said if mention.uuid])

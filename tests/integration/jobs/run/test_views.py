@@ -7,7 +7,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import IntegrityError
+from django.db import IntegrityError, connection
+from django.test.utils import CaptureQueriesContext
 
 from bencher.projects.models import Organization, Project, User
 from bencher.specs.models import Spec
@@ -248,6 +249,40 @@ def test_local_results_are_complete_at_once(project: Project, api: Api, fallback
     assert report["testbed"]["spec"] is None
     assert [entry[0]["measures"][0]["metric"]["value"] for entry in report["results"]] == [2.0, 3.0]
     assert not Job.objects.exists()
+
+
+THRESHOLDS = {"models": {"latency": {"test": "percentage", "upper_boundary": 0.1, "min_sample_size": 1}}}
+POINT = {"branch": "main", "clone_thresholds": True}
+SAME: list[dict[str, Any]] = [
+    {},
+    {"hash": "a" * 40},
+    {"hash": "a" * 40, "start_time": "2026-01-01T00:00:00.987654Z", "end_time": "2026-01-01T01:00:00.5+01:00"},
+    {"thresholds": THRESHOLDS},
+    {"branch": "feature", "start_point": POINT},
+    {"testbed": "another", "spec_reset": True},
+    {"results": ["{}"]},
+]
+
+
+@pytest.mark.parametrize("extra", SAME)
+def test_the_answer_is_what_reading_the_report_gives(project: Project, api: Api, fallback: Spec, extra: dict[str, Any]) -> None:
+    """It is made of what was just written, without reading all of it back."""
+    local = {**RUN, "project": project.slug, "results": [bmf(one=100.0, two=2.0)], **extra}
+    api.ok("POST", "/v0/run", {**local, "branch": "main", "results": [bmf(one=10.0)], "hash": "b" * 40, "thresholds": THRESHOLDS})
+    for run in (local, body(project, **extra)):
+        made = api.ok("POST", "/v0/run", run)
+        assert made == api.ok("GET", f"/v0/projects/{project.slug}/reports/{made['uuid']}")
+
+
+@pytest.mark.parametrize(("remote", "most"), [(False, 24), (True, 17)])
+def test_a_run_costs_few_statements(project: Project, api: Api, fallback: Spec, remote: bool, most: int) -> None:
+    run = (
+        body(project) if remote else {**RUN, "project": project.slug, "results": [bmf(**{f"bench {number}": 1.0 for number in range(30)})]}
+    )
+    api.ok("POST", "/v0/run", run)
+    with CaptureQueriesContext(connection) as queries:
+        api.ok("POST", "/v0/run", run)
+    assert len(queries) <= most, [query["sql"][:80] for query in queries]
 
 
 def test_a_nul_in_results_is_no_matter(project: Project, api: Api) -> None:

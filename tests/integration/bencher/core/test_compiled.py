@@ -1,0 +1,109 @@
+"""Queries that are compiled once: the same rows as the QuerySet gives, asked for anew each time. ``bencher/core/compiled.py``."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.db import IntegrityError, connection
+from django.db.models import F, Q
+from django.test.utils import CaptureQueriesContext
+
+from bencher.core.compiled import Compiled, Slot, create
+from bencher.core.ids import uuid7
+from bencher.projects.models import Organization, Project, UserKey
+from outputs import models
+from tests.restworld import NOW, fresh, key_of, make_project, make_user
+
+pytestmark = pytest.mark.django_db
+BY_SLUG = Compiled(lambda: Project.objects.select_related("organization").filter(slug=Slot("slug"), deleted=None))
+OLDER = Compiled(lambda: Project.objects.filter(created__lt=Slot("moment")).order_by("name", "id").values_list("id", "name", "created"))
+NAMES = Compiled(lambda: Project.objects.filter(id__among=Slot("ids")).order_by("name").values_list("name", flat=True))
+
+
+def test_instances_with_what_they_refer_to() -> None:
+    project = make_project(make_user())
+    for _ in range(2):
+        with CaptureQueriesContext(connection) as queries:
+            found = BY_SLUG.first(slug=project.slug)
+            assert found == project
+            assert found is not None
+            assert found.organization == project.organization
+        assert len(queries) == 1
+    wanted = Project.objects.get(pk=project.pk)
+    assert {field.attname: getattr(found, field.attname) for field in Project._meta.concrete_fields} == {
+        field.attname: getattr(wanted, field.attname) for field in Project._meta.concrete_fields
+    }
+    assert not found._state.adding
+
+
+def test_every_call_sees_what_is_stored_now() -> None:
+    project = make_project(make_user())
+    assert BY_SLUG.first(slug=project.slug) is not None
+    Project.objects.filter(pk=project.pk).update(deleted=NOW)
+    assert BY_SLUG.first(slug=project.slug) is None
+    Project.objects.filter(pk=project.pk).update(deleted=None, name="another")
+    found = BY_SLUG.first(slug=project.slug)
+    assert found is not None
+    assert found.name == "another"
+
+
+def test_null_references_are_none() -> None:
+    place = models.Testbed.objects.create(project=make_project(make_user()), name="t", slug="t", created=NOW, modified=NOW)
+    query: Compiled[models.Testbed] = Compiled(lambda: models.Testbed.objects.select_related("spec").filter(pk=Slot("id")))
+    found = query.first(id=place.pk)
+    assert found is not None
+    assert found.spec is None
+
+
+def test_tuples_and_single_values() -> None:
+    owner = make_user()
+    projects = [make_project(owner, name=fresh("listed")) for _ in range(3)]
+    assert OLDER.rows(moment=NOW + timedelta(seconds=1)) == [(row.id, row.name, row.created) for row in projects]
+    assert OLDER.rows(moment=NOW) == []
+    assert NAMES.rows(ids={row.id for row in projects[:2]} | {uuid7()}) == [row.name for row in projects[:2]]
+    assert NAMES.rows(ids=[]) == []
+
+
+def test_annotations_constants_and_conditions() -> None:
+    project = make_project(make_user(), visibility="private")
+    query: Compiled[Project] = Compiled(
+        lambda: Project.objects.filter(Q(slug=Slot("text")) | Q(name=Slot("text")), visibility="private").annotate(other=F("name"))
+    )
+    found = query.first(text=project.name)
+    assert found is not None
+    assert found.other == project.name  # type: ignore[attr-defined]
+    assert query.first(text="'; DROP TABLE projects_project; --%s") is None
+
+
+def test_what_is_no_query_of_rows_is_refused() -> None:
+    with pytest.raises(TypeError, match="cannot be compiled"):
+        Compiled(lambda: Project.objects.values("id")).rows()
+
+
+def test_create_writes_what_django_would() -> None:
+    owner = make_user()
+    project = make_project(owner)
+    values = {"project": project, "slug": "näme", "name": "Näme %s '\"", "created": NOW + timedelta(microseconds=7), "modified": NOW}
+    made = create(models.Benchmark, **values)
+    stored, django = models.Benchmark.objects.get(pk=made.pk), models.Benchmark.objects.create(**{**values, "name": "b", "slug": "b"})
+    for name in ("project_id", "created", "modified", "archived"):
+        assert getattr(stored, name) == getattr(django, name)
+    assert (stored.name, stored.slug) == (values["name"], values["slug"])
+    made.name = "renamed"
+    made.save()
+    assert models.Benchmark.objects.filter(project=project, name="renamed").count() == 1
+    with pytest.raises(IntegrityError):
+        create(models.Benchmark, **{**values, "name": "renamed", "slug": "other"})
+
+
+def test_secrets_are_looked_up_by_value() -> None:
+    user = make_user()
+    key_of(user)
+    query: Compiled[UserKey] = Compiled(lambda: UserKey.objects.select_related("user").filter(hash=Slot("hash")))
+    known = UserKey.objects.get(user=user)
+    found = query.first(hash=known.hash)
+    assert found is not None
+    assert (found, found.user) == (known, user)
+    assert query.first(hash="") is None
+    assert Organization.objects.filter(pk=user.pk).exists()
