@@ -16,6 +16,9 @@ ROUTES = (
     "outputs.urls",
     "outputs.urls_registry",
     "jobs.urls",
+    "bencher.projects.urls_pages",
+    "outputs.urls_pages",
+    "jobs.urls_pages",
 )
 
 urlpatterns = [path("admin/", admin.site.urls), *(path("", include(import_module(name))) for name in ROUTES if find_spec(name))]

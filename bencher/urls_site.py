@@ -7,7 +7,7 @@ from django.urls import path
 from bencher import pages, views
 
 urlpatterns = [
-    path("", views.Root.as_view()),
+    path("", pages.root),
     path("docs", pages.docs, name="docs"),
     path("v0/server/version", views.Version.as_view()),
     path("v0/server/spec", views.Document.as_view()),

@@ -110,7 +110,7 @@ def decode_body(request: HttpRequest, shape: type[T]) -> T:
     try:
         value = msgspec.json.decode(raw, type=shape, dec_hook=dec_hook)
     except msgspec.ValidationError as fault:
-        raise Invalid(f"request body: {_with_path(str(fault))}") from None
+        raise Invalid(f"request body: {with_path(str(fault))}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
         raise Invalid(f"request body is not valid JSON: {fault}") from None
     except RecursionError:
@@ -138,20 +138,25 @@ def _refuse_nul(value: Any, path: str) -> None:
             _refuse_nul(item, f"{path}[{index}]")
 
 
-def _with_path(text: str) -> str:
+def with_path(text: str) -> str:
+    """msgspec's sentence about a wrong value, the place first."""
     found = _PATH.search(text)
     return f"{found['path']}: {text[: found.start()]}" if found else text
 
 
 def decode_query(request: HttpRequest, shape: type[T]) -> T:
     """The query string as ``shape``; of a parameter given twice the last counts."""
-    values = {name: request.GET[name] for name in request.GET}
+    return decode_parameters({name: request.GET[name] for name in request.GET}, shape)
+
+
+def decode_parameters(values: dict[str, str], shape: type[T]) -> T:
+    """The parameters of a query string as ``shape``; raises Invalid."""
     if any(NUL in text for text in values.values()):
         raise Invalid("query string: the NUL character is not allowed")
     try:
         query = msgspec.convert(values, type=shape, strict=False, dec_hook=dec_hook)
     except msgspec.ValidationError as fault:
-        raise Invalid(f"query string: {_with_path(str(fault))}") from None
+        raise Invalid(f"query string: {with_path(str(fault))}") from None
     for name, text in values.items():
         if getattr(query, name, text) is None:  # msgspec takes the word for the value
             raise Invalid(f"query string: $.{name}: {text!r} is no value")

@@ -6,14 +6,11 @@ from datetime import datetime
 from typing import ClassVar
 from uuid import UUID
 
-from django.conf import settings
-
 from bencher.core import clock
 from bencher.core.api import Endpoint, path_id, path_uuid
-from bencher.core.client_ip import client_ip
 from bencher.core.errors import Missing, NotAllowed, NotAuthenticated, ServiceError
-from bencher.core.ratelimits import count
 from bencher.projects.authentication import ANONYMOUS, Access, Caller, authenticate
+from bencher.projects.limiting import limit
 from bencher.projects.models import Project, User
 from bencher.projects.permissions import Permission, may
 from bencher.projects.selectors import find_project
@@ -45,15 +42,7 @@ class ApiView(Endpoint):
 
     def limit(self, what: str) -> None:
         """Count one ``what`` of the caller; TooMany beyond the configured rate (``bencher/core/ratelimits.py``)."""
-        if not settings.BENCHER_RATE_LIMITS:
-            return
-        caller = self.caller
-        if caller.user is not None:
-            count("user", what, caller.user.pk, now=self.now)
-        elif caller.project_key is not None:
-            count("project", what, caller.project_key.project_id, now=self.now)
-        else:
-            count("anonymous", what, client_ip(self.request.META), now=self.now)
+        limit(self.caller, what, self.request.META, now=self.now)
 
     def security(self, method: str) -> list[dict[str, list[str]]]:
         access = self.access_of(method)

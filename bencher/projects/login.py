@@ -8,9 +8,8 @@ from django import forms
 from unfold.forms import AuthenticationForm
 
 from bencher.core import clock
-from bencher.core.client_ip import client_ip
 from bencher.core.errors import TooMany
-from bencher.core.ratelimits import count
+from bencher.projects.limiting import attempt
 
 
 class LoginForm(AuthenticationForm):
@@ -20,11 +19,8 @@ class LoginForm(AuthenticationForm):
         self.fields["password"].label = "Password or user key"
 
     def clean(self) -> Any:
-        now = clock.now()
         try:
-            if self.request is not None:
-                count("anonymous", "attempts", client_ip(self.request.META), now=now)
-            count("user", "attempts", str(self.cleaned_data.get("username", "")).strip().lower(), now=now)
+            attempt(self.request.META if self.request is not None else {}, str(self.cleaned_data.get("username", "")), now=clock.now())
         except TooMany as fault:
             raise forms.ValidationError(fault.message) from None
         return super().clean()

@@ -9,22 +9,9 @@ from bencher.core.newtypes import ResourceId
 from bencher.core.schema import documented
 from bencher.projects.endpoints import Access, ApiView
 from outputs.charts import chart
-from outputs.selectors.perf import Wanted, perf
+from outputs.selectors.perf import perf
 from outputs.serializers.perf import JsonPerf, perf_json
-from outputs.views.queries import PerfImageQuery, PerfQuery
-
-
-def wanted(query: Any) -> Wanted:
-    return Wanted(
-        query.branches,
-        query.heads or (),
-        query.testbeds,
-        query.specs or (),
-        query.benchmarks,
-        query.measures,
-        query.start_time,
-        query.end_time,
-    )
+from outputs.views.queries import PerfImageQuery, PerfQuery, wanted
 
 
 class Perf(ApiView):

@@ -11,6 +11,7 @@ import msgspec
 from bencher.core.api import Listing, Page
 from bencher.core.ids import as_uuid
 from bencher.core.newtypes import UUID_PATTERN, Checked, NameId
+from outputs.selectors.perf import Wanted
 
 
 class _Moment(Checked):
@@ -130,6 +131,20 @@ class PerfImageQuery(PerfQuery, kw_only=True):
     title: str | None = None
 
 
+def wanted(query: PerfQuery) -> Wanted:
+    """What the selector takes."""
+    return Wanted(
+        query.branches,
+        query.heads or (),
+        query.testbeds,
+        query.specs or (),
+        query.benchmarks,
+        query.measures,
+        query.start_time,
+        query.end_time,
+    )
+
+
 __all__ = [
     "AlertList",
     "DimensionList",
@@ -141,4 +156,5 @@ __all__ = [
     "PlotList",
     "ReportList",
     "ThresholdList",
+    "wanted",
 ]

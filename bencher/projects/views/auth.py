@@ -6,9 +6,9 @@ from typing import Any
 
 from bencher.core.api import Reply, ts
 from bencher.core.errors import NotAllowed
-from bencher.core.ratelimits import count
 from bencher.core.schema import documented
 from bencher.projects.endpoints import Access, ApiView
+from bencher.projects.limiting import attempt
 from bencher.projects.requests import JsonAccept, JsonConfirm, JsonLogin, JsonSignup
 from bencher.projects.serializers import JsonConfirmed, JsonEmail, user_json
 from bencher.projects.services import members, signup
@@ -37,8 +37,7 @@ class Login(ApiView):
     def post(self, request: Any) -> Reply:
         """Mail a confirmation to a user."""
         body = self.body(JsonLogin)
-        self.limit("attempts")
-        count("user", "attempts", body.email, now=self.now)
+        attempt(request.META, body.email, now=self.now)
         return Reply(JsonEmail(signup.log_in(email=body.email, invite=body.invite, now=self.now).email), 202)
 
 
