@@ -19,7 +19,9 @@ from celery import Celery, Task
 from celery.signals import setup_logging, worker_process_init
 from django.conf import settings
 from kombu.exceptions import OperationalError
+from kombu.transport import TRANSPORT_ALIASES
 
+TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), "bencher.broker:Transport"))
 logger = logging.getLogger(__name__)
 MAIN_PROCESS = process.current_process()
 PAUSE = 2.0

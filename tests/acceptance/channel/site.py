@@ -7,8 +7,6 @@ import json
 import os
 import re
 import secrets
-import select
-import signal
 import socket
 import subprocess
 import sys
@@ -24,60 +22,12 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from bencher.demo.processes import HOST, MANAGE, Process, Server, free_port
+from tests.acceptance.channel.door import Door
 
 HT, GP = 10, 60
+PROCESSES = ("web0", "web1", "worker", "beat")
+BMF = '{"b":{"latency":{"value":1}}}'
 TIMES = {"BENCHER_HEARTBEAT_TIMEOUT": str(HT), "BENCHER_JOB_TIMEOUT_GRACE_PERIOD": str(GP), "BENCHER_SWEEP_INTERVAL": "1"}
-
-
-class Door:
-    """A TCP port in front of a service; shut, it cuts what goes through it and lets nobody in, as a service that has died."""
-
-    def __init__(self, host: str, port: int) -> None:
-        self.target = (host, port)
-        self.port = free_port()
-        self._pairs: set[tuple[socket.socket, socket.socket]] = set()
-        self._listener: socket.socket | None = None
-        self.open()
-
-    def open(self) -> None:
-        self._listener = socket.create_server((HOST, self.port))
-        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
-
-    def shut(self) -> None:
-        if self._listener is not None:
-            with contextlib.suppress(OSError):
-                self._listener.shutdown(socket.SHUT_RDWR)
-            self._listener.close()
-            self._listener = None
-        for pair in list(self._pairs):
-            for one in pair:
-                with contextlib.suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
-
-    def _accept(self, listener: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                near, _ = listener.accept()
-                far = socket.create_connection(self.target)
-                threading.Thread(target=self._pump, args=(near, far), daemon=True).start()
-
-    def _pump(self, near: socket.socket, far: socket.socket) -> None:
-        pair = (near, far)
-        self._pairs.add(pair)
-        try:
-            while True:
-                readable, _, _ = select.select([near, far], [], [])
-                for source in readable:
-                    data = source.recv(65536)
-                    if not data:
-                        return
-                    (far if source is near else near).sendall(data)
-        except OSError:
-            pass
-        finally:
-            self._pairs.discard(pair)
-            for one in pair:
-                one.close()
 
 
 class Production:
@@ -112,17 +62,50 @@ class Production:
     def start(self) -> Production:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.manage("migrate", "--noinput")
-        for number, port in enumerate(self.ports):
-            self.processes[f"web{number}"] = self._run(f"web{number}", str(MANAGE), "serve", "--bind", f"{HOST}:{port}")
+        return self.mend()
+
+    def run(self, name: str, **env: str) -> None:
+        """Start one of the processes, or start it again; ``env`` on top of the site's."""
+        self.processes[name] = Process(name, [sys.executable, *self._command(name)], folder=self.folder, env=self.env | env)
+
+    def _command(self, name: str) -> tuple[str, ...]:
         celery = ("-m", "celery", "-A", "bencher")
-        self.processes["worker"] = self._run("worker", *celery, "worker", "--concurrency", "1")
-        self.processes["beat"] = self._run("beat", *celery, "beat", "--schedule", str(self.folder / "beat.db"))
+        match name[:-1] if name[-1].isdigit() else name:
+            case "web":
+                return (str(MANAGE), "serve", "--bind", f"{HOST}:{self.ports[int(name[-1])]}")
+            case "worker":
+                return (*celery, "worker", "--concurrency", "1", "--hostname", f"{name}@%h")
+            case _:
+                return (*celery, "beat", "--schedule", str(self.folder / f"{name}.db"))
+
+    def kill(self, *names: str) -> None:
+        """kill -9, with all that they have started."""
+        for name in names:
+            self.processes.pop(name).kill()
+
+    def dead(self) -> list[str]:
+        """Processes that ended by themselves."""
+        return [name for name, process in self.processes.items() if not process.alive()]
+
+    def mend(self) -> Production:
+        """All of it runs: what an earlier test has killed is started again, what it has added is ended."""
+        for name in set(self.processes) - set(PROCESSES):
+            self.kill(name)
+        missing = [name for name in PROCESSES if name not in self.processes or name in self.dead()]
+        for name in missing:
+            self.run(name)
         for url in self.urls:
             until(lambda url=url: _ready(url), 90, "the web processes answer")
         return self
 
-    def _run(self, name: str, *command: str) -> Process:
-        return Process(name, [sys.executable, *command], folder=self.folder, env=self.env)
+    @property
+    def direct_url(self) -> str:
+        """The database, past the door."""
+        return urlsplit(self.admin_url)._replace(path=f"/{self.name}").geturl()
+
+    def ask(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.direct_url, autocommit=True) as connection:
+            return connection.execute(query, values).fetchall()  # type: ignore[arg-type]
 
     def manage(self, *arguments: str) -> str:
         done = subprocess.run(
@@ -135,7 +118,7 @@ class Production:
         for process in self.processes.values():
             process.kill()
         for door in (self.database, self.redis):
-            door.shut()
+            door.close()
         with psycopg.connect(self.admin_url, autocommit=True) as connection:
             connection.execute(f'DROP DATABASE "{self.name}" WITH (FORCE)')  # type: ignore[call-overload]
 
@@ -158,6 +141,7 @@ class World:
 
     def __init__(self, site: Production | Server) -> None:
         self.site = site
+        self.lines: list[Line] = []
         self.urls = site.urls if isinstance(site, Production) else [site.url]
         found = re.search(r"bencher_user_[0-9A-Za-z]{30}", site.manage("create_admin", "--email", "admin@example.com", "--name", "Admin"))
         assert found
@@ -165,8 +149,12 @@ class World:
         slug = f"o-{secrets.token_hex(4)}"
         self.call("POST", "/v0/organizations", {"name": slug, "slug": slug})
         self.project = self.call("POST", f"/v0/organizations/{slug}/projects", {"name": slug, "slug": slug})["slug"]
+        self.begin()
+
+    def begin(self) -> None:
+        """Other hardware from now on: jobs and runners of earlier tests have nothing to do with later ones."""
         hardware = {"os": "linux", "architecture": "x86_64", "cpu": 1, "memory": 1 << 30, "disk": 10 << 30, "network": False}
-        self.spec = self.call("POST", "/v0/specs", {"name": slug, **hardware})["uuid"]
+        self.spec = self.call("POST", "/v0/specs", {"name": f"s-{secrets.token_hex(4)}", **hardware})["uuid"]
 
     def call(self, method: str, path: str, body: Any = None, node: int = 0) -> Any:
         response = self.http.request(method, self.urls[node] + path, json=body)
@@ -194,8 +182,23 @@ class World:
     def status(self, job: str, node: int = 0) -> str:
         return str(self.call("GET", f"/v0/projects/{self.project}/jobs/{job}", node=node)["status"])
 
+    def reads(self, job: str) -> str | None:
+        """The status, or None while the site cannot say."""
+        answer = self.http.get(f"{self.urls[0]}/v0/projects/{self.project}/jobs/{job}")
+        return str(answer.json()["status"]) if answer.is_success else None
+
+    def actions(self, job: str) -> list[str]:
+        """All that has ever happened to the job."""
+        return [event["action"] for event in self.call("GET", f"/v0/projects/{self.project}/jobs/{job}/events?per_page=255")]
+
     def connect(self, runner: tuple[str, str], node: int = 0) -> Line:
-        return Line(self.urls[node], *runner)
+        self.lines.append(Line(self.urls[node], *runner))
+        return self.lines[-1]
+
+    def hang_up(self) -> None:
+        """End every line."""
+        while self.lines:
+            self.lines.pop().close()
 
     def executing(self, node: int = 0) -> tuple[Line, str, tuple[str, str]]:
         runner, job = self.runner(), self.submit()
@@ -254,11 +257,66 @@ class Line:
     def close(self) -> None:
         with contextlib.suppress(Exception):
             self.socket.close()
+        self.socket.socket.close()
 
 
 def completed(job: str, text: str = "{}") -> dict[str, Any]:
     return {"event": "completed", "job": job, "results": [{"exit_code": 0, "stdout": text}]}
 
 
-def stop_process(process: Process, number: int = signal.SIGKILL) -> None:
+def signal_all(process: Process, number: int) -> None:
+    """To a process and all that it has started."""
     os.killpg(process.popen.pid, number)
+
+
+class Beating:
+    """Beats on many lines until told to stop; ``heard``: what came back that was no bare ack."""
+
+    def __init__(self) -> None:
+        self.lines, self.odd, self._on, self._busy = list[Line](), list[object](), True, threading.Lock()
+        self._thread = threading.Thread(target=self._beat, daemon=True)
+        self._thread.start()
+
+    def _beat(self) -> None:
+        while self._on:
+            began = time.monotonic()
+            for line in list(self.lines):
+                with self._busy:
+                    if line in self.lines:
+                        self._one(line)
+            time.sleep(max(0.0, began + 1 - time.monotonic()))
+
+    def _one(self, line: Line) -> None:
+        try:
+            if (heard := line.beat()) != {"event": "ack"}:
+                self.odd.append(heard)
+        except Exception as fault:
+            self.odd.append(fault)
+
+    def leave(self, line: Line) -> None:
+        """It is somebody else's to use from now on."""
+        with self._busy:
+            self.lines.remove(line)
+
+    def stop(self) -> list[object]:
+        self._on = False
+        self._thread.join(60)
+        return self.odd
+
+
+def executing(world: World, number: int, beating: Beating) -> tuple[list[Line], list[str]]:
+    """So many runners that execute and beat, on both processes."""
+    lines, jobs = [], []
+    for node in range(number):
+        line, job, _ = world.executing(node=node % 2)
+        beating.lines.append(line)
+        lines.append(line)
+        jobs.append(job)
+    return lines, jobs
+
+
+def deliver_all(world: World, lines: list[Line], jobs: list[str]) -> None:
+    for line, job in zip(lines, jobs, strict=True):
+        assert line.ask(completed(job, BMF)) == {"event": "ack", "job": job}
+    for job in jobs:
+        until(lambda job=job: world.status(job) == "processed", 60, f"job {job} is processed")
