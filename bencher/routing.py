@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from channels.routing import ProtocolTypeRouter, URLRouter
@@ -39,7 +40,12 @@ def configured_limits() -> Limits:
 
 async def no_channel(scope: Any, receive: Any, send: Any) -> None:
     """A WebSocket where there is none."""
-    refused = refusal(target_of(scope), 404, "not found: no such channel")
+    await refuse(scope, send, 404, "not found: no such channel", {})
+
+
+async def refuse(scope: Any, send: Any, status: int, message: str, headers: Mapping[str, str]) -> None:
+    """No upgrade, but the documented error."""
+    refused = refusal(target_of(scope), status, message, headers)
     await send({"type": "websocket.http.response.start", "status": refused.status, "headers": refused.headers})
     await send({"type": "websocket.http.response.body", "body": refused.body})
 
@@ -68,7 +74,7 @@ class Site:
 
 
 def channels() -> list[Any]:
-    consumer = RunnerConsumer.as_asgi(open_dispatch=ChannelDispatch)  # runners know no jobs: they meet here
+    consumer = RunnerConsumer.as_asgi(open_dispatch=ChannelDispatch, refuse=refuse)  # runners know no jobs and no site: they meet here
     return [re_path(r"^/*v0/+runners/+(?P<runner>[^/]+)/+channel/*$", consumer), re_path(r"", no_channel)]  # type: ignore[arg-type]
 
 

@@ -29,6 +29,7 @@ import django  # noqa: E402
 
 django.setup()
 
+from bencher.routing import refuse  # noqa: E402
 from runners import consumers  # noqa: E402
 from runners.protocol import messages, signals  # noqa: E402
 
@@ -123,7 +124,7 @@ async def one_channel(script: Script, frames: list[str | bytes]) -> tuple[int, i
         sent.append(event)
 
     scope = {"type": "websocket", "headers": [], "url_route": {"kwargs": {"runner": "r"}}, "extensions": {}}
-    task = asyncio.ensure_future(consumers.RunnerConsumer.as_asgi(open_dispatch=script.open)(scope, events.get, send))
+    task = asyncio.ensure_future(consumers.RunnerConsumer.as_asgi(open_dispatch=script.open, refuse=refuse)(scope, events.get, send))
     events.put_nowait({"type": "websocket.connect"})
     taken = 0
     for frame in frames:

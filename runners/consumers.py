@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import uuid
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from channels.consumer import AsyncConsumer, get_handler_name
@@ -28,6 +27,9 @@ logger = logging.getLogger(__name__)
 READ_AHEAD = 8
 """Frames that wait behind the one in work; the transport waits with the rest."""
 
+STOOD_STILL_S, CATCH_UP_S = 1.0, 2.0
+"""A timer that is later than the one is given the other, once."""
+
 
 class Dispatch(Protocol):
     """Carries out what the session wants; given by whoever composes the site, since runners know no jobs."""
@@ -41,6 +43,12 @@ class OpenDispatch(Protocol):
     def __call__(self, *, runner_id: uuid.UUID, channel: str, push: Callable[[signals.Input], None]) -> Dispatch: ...
 
 
+class Refuse(Protocol):
+    """Answers a request for a channel with the site's own form of an error."""
+
+    async def __call__(self, scope: Any, send: Any, status: int, message: str, headers: Mapping[str, str]) -> None: ...
+
+
 class NoDbHop:
     """Channels goes through a thread before every message, for the sake of database connections; here those threads look after themselves."""
 
@@ -52,16 +60,20 @@ class NoDbHop:
 
 
 class Timer:
-    """Calls back once at its deadline. Moving the deadline costs nothing: the clock is asked again when the first one is reached."""
+    """Calls back once at its deadline. Moving the deadline costs nothing: the clock is asked again when the first one is reached.
+
+    A process that stood still (stopped, paused with its machine) finds the deadline long past and what arrived meanwhile unread: that is read first.
+    """
 
     def __init__(self, callback: Callable[[], None]) -> None:
         self._callback = callback
         self._deadline: float | None = None
         self._handle: asyncio.TimerHandle | None = None
+        self._put_off = False
 
     def start(self, seconds: float) -> None:
         loop = asyncio.get_running_loop()
-        self._deadline = loop.time() + seconds
+        self._deadline, self._put_off = loop.time() + seconds, False
         if self._handle is not None and self._handle.when() > self._deadline:
             self._handle.cancel()
             self._handle = None
@@ -82,6 +94,8 @@ class Timer:
         self._handle = None
         if self._deadline is None:
             return
+        if loop.time() > self._deadline + STOOD_STILL_S and not self._put_off:
+            self._deadline, self._put_off = loop.time() + CATCH_UP_S, True
         if loop.time() < self._deadline:
             self._handle = loop.call_at(self._deadline, self._reached, loop)
         else:
@@ -89,12 +103,12 @@ class Timer:
 
 
 class RunnerConsumer(NoDbHop, AsyncConsumer):  # type: ignore[misc]
-    """``RunnerConsumer.as_asgi(open_dispatch=…)``; the runner's UUID or slug is the route's ``runner``."""
+    """``RunnerConsumer.as_asgi(open_dispatch=…, refuse=…)``; the runner's UUID or slug is the route's ``runner``."""
 
     channel_layer_alias = ""  # no layer: its process listens for all of its channels
 
-    def __init__(self, open_dispatch: OpenDispatch) -> None:
-        self._open_dispatch = open_dispatch
+    def __init__(self, open_dispatch: OpenDispatch, refuse: Refuse) -> None:
+        self._open_dispatch, self._answer = open_dispatch, refuse
         self.session = ServerSession()
         self._dispatch: Dispatch | None = None
         self._inbox: deque[str | bytes | signals.Input] = deque()
@@ -148,13 +162,8 @@ class RunnerConsumer(NoDbHop, AsyncConsumer):  # type: ignore[misc]
     async def _refuse(self, fault: ServiceError) -> None:
         """Before the upgrade: an operator sees a bad key, not a flapping network."""
         if "websocket.http.response" in self.scope.get("extensions", {}):
-            body = json.dumps({"message": fault.message}).encode()
-            headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-            headers += [(name.lower().encode(), value.encode()) for name, value in fault.headers.items()]
-            if fault.status == 401:
-                headers.append((b"www-authenticate", b"Bearer"))
-            await self.send({"type": "websocket.http.response.start", "status": fault.status, "headers": headers})
-            await self.send({"type": "websocket.http.response.body", "body": body})
+            headers = fault.headers | ({"WWW-Authenticate": "Bearer"} if fault.status == 401 else {})
+            await self._answer(self.scope, self.send, fault.status, fault.message, headers)
         else:
             await self.send({"type": "websocket.close", "code": 1008})
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from types import MappingProxyType
 
 from bencher.serving.limits import in_registry
 
@@ -36,8 +38,8 @@ class Refusal:
         return b"HTTP/1.1 %d %s\r\n%s\r\n%s" % (self.status, self.reason, fields, self.body)
 
 
-def refusal(target: bytes, status: int, message: str) -> Refusal:
-    """The documented error for a request to ``target`` (which may not be known: then empty)."""
+def refusal(target: bytes, status: int, message: str, more: Mapping[str, str] = MappingProxyType({})) -> Refusal:
+    """The documented error for a request to ``target`` (which may not be known: then empty); ``more``: header fields besides."""
     request_id = str(uuid.uuid4())
     headers = [(b"content-type", b"application/json"), (b"x-request-id", request_id.encode())]
     if in_registry(target):
@@ -46,8 +48,10 @@ def refusal(target: bytes, status: int, message: str) -> Refusal:
     else:
         content = {"request_id": request_id, "message": message}
         headers += CORS
+    fields = {name.lower(): value for name, value in more.items()}
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
-        headers.append((b"retry-after", b"1"))
+        fields.setdefault("retry-after", "1")
+    headers += [(name.encode(), value.encode()) for name, value in fields.items()]
     body = json.dumps(content).encode()
     return Refusal(status, [*headers, (b"content-length", b"%d" % len(body))], body)
 

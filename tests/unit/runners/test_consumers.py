@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import time
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ from uuid import UUID
 import pytest
 
 from bencher.core.errors import NotAuthenticated, TooMany
+from bencher.routing import refuse
 from runners import consumers
 from runners.consumers import READ_AHEAD, RunnerConsumer, Timer
 from runners.protocol import messages, signals
@@ -59,8 +61,9 @@ class Wire:
             "headers": [(b"authorization", b"Bearer key")] if headers is None else headers,
             "url_route": {"kwargs": {"runner": "r"}},
             "extensions": extensions or {},
+            "path": "/v0/runners/r/channel",
         }
-        application = RunnerConsumer.as_asgi(open_dispatch=dispatch.open)
+        application = RunnerConsumer.as_asgi(open_dispatch=dispatch.open, refuse=refuse)
         self.task = asyncio.ensure_future(application(scope, self.events.get, self._send))
 
     async def _send(self, event: dict[str, Any]) -> None:
@@ -132,7 +135,11 @@ async def test_refused_before_the_upgrade(dispatch: ScriptedDispatch, headers: l
     wire.events.put_nowait({"type": "websocket.connect"})
     start, body = await wire.next(), await wire.next()
     assert (start["type"], start["status"]) == ("websocket.http.response.start", 401)
-    assert "key" in json.loads(body["body"])["message"]
+    told = json.loads(body["body"])
+    assert "key" in told["message"]
+    sent = dict(start["headers"])
+    assert sent[b"x-request-id"] == told["request_id"].encode()
+    assert (sent[b"content-type"], sent[b"www-authenticate"]) == (b"application/json", b"Bearer")
     await asyncio.wait_for(wire.task, 5)
 
 
@@ -348,6 +355,25 @@ async def test_timers_move_without_being_set_again() -> None:
     await asyncio.sleep(0.03)
     assert len(rung) == 1
     assert not timer.expired
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+async def test_after_standing_still_what_arrived_is_read_first(monkeypatch: pytest.MonkeyPatch, arrived: bool) -> None:
+    """The deadline passed while the process was stopped: that is no silence of the runner's. Put off once, not for ever."""
+    monkeypatch.setattr(consumers, "STOOD_STILL_S", 0.1)
+    monkeypatch.setattr(consumers, "CATCH_UP_S", 0.1)
+    rung: list[int] = []
+    timer = Timer(lambda: rung.append(1))
+    timer.start(0.05)
+    time.sleep(0.3)  # nothing runs meanwhile
+    await asyncio.sleep(0.03)
+    assert rung == []
+    if arrived:
+        timer.start(60)
+    time.sleep(0.3)
+    await asyncio.sleep(0.03)
+    assert rung == ([] if arrived else [1])
+    timer.stop()
 
 
 async def test_an_earlier_deadline_is_kept() -> None:
