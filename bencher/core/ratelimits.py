@@ -20,13 +20,14 @@ from bencher.core.errors import TooMany
 
 logger = logging.getLogger("bencher.api")
 PERIODS = {"minute": 60, "hour": 3600, "day": 86400}
-WHO = ("anonymous", "user", "project", "runner")
-WHAT = ("requests", "attempts", "runs", "credentials", "organizations", "invites")
+WHO = ("anonymous", "user", "project", "runner", "unclaimed", "claimed")
+WHAT = ("requests", "attempts", "runs", "credentials", "organizations", "invites", "creations")
 REFERENCE = (
     "anonymous.requests=1024/minute,4096/hour,8192/day; anonymous.attempts=32/minute,64/hour,128/day; anonymous.runs=64/minute,128/hour,256/day;"
     "user.requests=2048/minute,8192/hour,16384/day; user.attempts=2/minute,4/hour,8/day; user.credentials=4/minute,8/hour,16/day;"
     "user.organizations=2/minute,4/hour,8/day; user.invites=8/minute,16/hour,32/day; user.runs=64/minute,1024/hour,4096/day;"
-    "project.requests=2048/minute,8192/hour,16384/day; project.runs=64/minute,1024/hour,4096/day; runner.requests=16/minute,256/hour,4096/day"
+    "project.requests=2048/minute,8192/hour,16384/day; project.runs=64/minute,1024/hour,4096/day; runner.requests=16/minute,256/hour,4096/day;"
+    "unclaimed.creations=255/day; claimed.creations=65535/day"
 )
 Limit = tuple[int, int]
 """(count, seconds)."""
@@ -58,8 +59,8 @@ def _limit(name: str, value: str) -> Limit:
 
 
 class Counters(Protocol):
-    def add(self, windows: Sequence[tuple[str, int]]) -> list[int]:
-        """Count one more in each window ``(name, seconds it may live)``; the counts so far, this one included."""
+    def add(self, windows: Sequence[tuple[str, int]], number: int = 1) -> list[int]:
+        """Count ``number`` more in each window ``(name, seconds it may live)``; the counts so far, these included."""
 
 
 class MemoryCounters:
@@ -71,12 +72,12 @@ class MemoryCounters:
         self._counts: dict[str, int] = {}
         self._lock = threading.Lock()
 
-    def add(self, windows: Sequence[tuple[str, int]]) -> list[int]:
+    def add(self, windows: Sequence[tuple[str, int]], number: int = 1) -> list[int]:
         with self._lock:
             if len(self._counts) > self.MANY:
                 self._counts = {name: self._counts[name] for name, _ in windows if name in self._counts}
             for name, _ in windows:
-                self._counts[name] = self._counts.get(name, 0) + 1
+                self._counts[name] = self._counts.get(name, 0) + number
             return [self._counts[name] for name, _ in windows]
 
 
@@ -90,12 +91,12 @@ class RedisCounters:
         self._errors = (redis.RedisError, OSError)
         self._prefix = prefix
 
-    def add(self, windows: Sequence[tuple[str, int]]) -> list[int]:
+    def add(self, windows: Sequence[tuple[str, int]], number: int = 1) -> list[int]:
         try:
             with self._redis.pipeline(transaction=False) as pipe:
                 for name, seconds in windows:
                     key = f"{self._prefix}.rate.{name}"
-                    pipe.incr(key)
+                    pipe.incrby(key, number)
                     pipe.expire(key, seconds)
                 return [int(count) for count in pipe.execute()[::2]]
         except self._errors as fault:
@@ -113,8 +114,16 @@ def _limits(text: str) -> Mapping[str, tuple[Limit, ...]]:
     return parse(text)
 
 
-def count(who: str, what: str, key: Any, *, now: datetime) -> None:
-    """Count one ``what`` of ``who`` (``key`` tells callers apart); raises TooMany, with the seconds to wait, beyond a limit."""
+def limited(who: str, what: str) -> bool:
+    """Is there a limit of that? For callers whose key costs something to find out."""
+    return bool(settings.BENCHER_RATE_LIMITS) and f"{who}.{what}" in _limits(settings.BENCHER_RATE_LIMITS)
+
+
+def count(who: str, what: str, key: Any, *, now: datetime, number: int = 1) -> None:
+    """Count one ``what`` of ``who`` (``key`` tells callers apart); raises TooMany, with the seconds to wait, beyond a limit.
+
+    Of ``number`` at once all or none are let through, and those that are not do not count.
+    """
     if not settings.BENCHER_RATE_LIMITS:
         return
     limits = _limits(settings.BENCHER_RATE_LIMITS).get(f"{who}.{what}")
@@ -122,7 +131,10 @@ def count(who: str, what: str, key: Any, *, now: datetime) -> None:
         return
     second = int(now.timestamp())
     windows = [(f"{who}.{what}.{seconds}.{second // seconds}.{key}", seconds) for _, seconds in limits]
-    counts = _counters(settings.REDIS_URL, settings.BENCHER_REDIS_PREFIX).add(windows)
+    counters = _counters(settings.REDIS_URL, settings.BENCHER_REDIS_PREFIX)
+    counts = counters.add(windows, number)
     waits = [seconds - second % seconds for (most, seconds), found in zip(limits, counts, strict=True) if found > most]
     if waits:
+        if number > 1:
+            counters.add(windows, -number)
         raise TooMany(f"too many {what}: wait {max(waits)} seconds", retry_after=max(waits))

@@ -20,7 +20,7 @@ Words = list[str]
 class RunJob(msgspec.Struct, kw_only=True):
     """The remote half: which image, on what, how."""
 
-    image: str
+    image: Annotated[str, msgspec.Meta(min_length=1)]
     spec: ResourceId | None = None
     entrypoint: Annotated[Words, msgspec.Meta(max_length=limits.MAX_ENTRYPOINT_ITEMS)] | None = None
     cmd: Annotated[Words, msgspec.Meta(max_length=limits.MAX_CMD_ITEMS)] | None = None

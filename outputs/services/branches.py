@@ -15,6 +15,7 @@ from django.db.models import Q
 from bencher.core.compiled import Compiled, Slot, create
 from bencher.core.errors import Clash, Missing
 from bencher.core.slugs import create_with_slug
+from bencher.projects.limiting import creating
 from bencher.projects.models import Project
 from outputs.models import Alert, Branch, Head, HeadVersion, Report, Threshold, Version
 from outputs.requests import MAX_VERSIONS, StartPoint
@@ -83,6 +84,7 @@ def create_branch(*, project: Project, name: str, slug: str | None, start_point:
 
 def _make(project: Project, name: str, slug: str | None, point: StartPoint | None, now: datetime) -> Branch:
     """A new branch with its first head; IntegrityError when somebody else made one of that name."""
+    creating("branch", project_id=project.pk, now=now)
     with transaction.atomic():
         start = find_start(project, point) if point is not None else None
         branch = create_with_slug(Branch, slug=slug, scope={"project": project}, name=name, created=now, modified=now)

@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from bencher.core import saving
 from bencher.core.errors import Clash, Missing
 from bencher.core.slugs import create_with_slug
+from bencher.projects.limiting import creating
 from bencher.projects.models import Project
 from outputs.adapters.measures import builtin
 from outputs.models import Benchmark, Measure, Metric, Plot, Report, Testbed, Threshold
@@ -39,6 +40,7 @@ def resolve(model: type[D], *, project: Project, text: str, now: datetime, **val
 
 def make(model: type[D], *, project: Project, name: str, slug: str | None, now: datetime, **values: Any) -> D:
     """A new row, or the one that somebody else made meanwhile."""
+    creating(word(model), project_id=project.pk, now=now)
     try:
         return create_with_slug(model, slug=slug, scope={"project": project}, name=name, created=now, modified=now, **values)
     except IntegrityError:
@@ -89,6 +91,7 @@ def create(model: type[D], *, project: Project, name: str, slug: str | None, now
     """A new thing of that name; Clash when there is one. A slug that is taken gets a suffix."""
     if model._default_manager.filter(project=project, name=name).exists():
         raise Clash(f"there is a {word(model)} of that name already")
+    creating(word(model), project_id=project.pk, now=now)
     try:
         return create_with_slug(model, slug=slug, scope={"project": project}, name=name, created=now, modified=now, **values)
     except IntegrityError:

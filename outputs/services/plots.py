@@ -11,6 +11,7 @@ import msgspec
 from django.db import transaction
 
 from bencher.core.errors import Missing
+from bencher.projects.limiting import creating
 from bencher.projects.models import Project
 from outputs.models import Benchmark, Branch, Measure, Plot, Testbed
 from outputs.models.reports import Dimension
@@ -24,6 +25,7 @@ GAP = 1 << 20
 def create_plot(*, project: Project, new: NewPlot, now: datetime) -> Plot:
     """A new plot, in front of the others unless ``index`` says otherwise. Missing when a UUID is none of the project's."""
     lists = {name: _known(project, name, getattr(new, name)) for name in LISTS}
+    creating("plot", project_id=project.pk, now=now)
     with transaction.atomic():
         return Plot.objects.create(
             project=project,

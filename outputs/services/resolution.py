@@ -16,6 +16,7 @@ from uuid import UUID
 from bencher.core.compiled import Compiled, Slot
 from bencher.core.errors import Invalid, Missing
 from bencher.core.ids import slugify, suffixed, uuid7
+from bencher.projects.limiting import creating
 from bencher.projects.models import Project
 from outputs.models import Benchmark, Measure
 from outputs.models.reports import Dimension
@@ -130,6 +131,7 @@ def _insert(model: type[Dimension], project: Project, missing: list[Mention], no
         taken.add(slug)
         slugs[name] = slug
     count = len(slugs)
+    creating(word(model), project_id=project.id, now=now, number=count)
     columns: bulk.Columns = {
         "id": [uuid7() for _ in slugs],
         "project": [project.id] * count,

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 
 from bencher.core.errors import Clash, Invalid, Missing
 from bencher.core.ids import uuid7
+from bencher.projects.limiting import creating
 from bencher.projects.models import Project
 from outputs import detection
 from outputs.detection.models import ALIASES, ModelError
@@ -71,6 +72,7 @@ def set_models(*, project_id: UUID, branch_id: UUID, wanted: Mapping[Key, detect
     if not wanted or not (keys := _behind(branch_id, wanted)):
         return
     keys.sort()
+    creating("threshold", project_id=project_id, now=now, number=len(keys))
     with transaction.atomic():
         columns: bulk.Columns = {
             "id": [uuid7() for _ in keys],
@@ -138,6 +140,7 @@ def _replace(row: Threshold, model: detection.Model | None, now: datetime) -> No
 def create_threshold(*, project: Project, new: NewThreshold, now: datetime) -> Threshold:
     """``POST …/thresholds``: the dimensions exist, the threshold does not."""
     model = _valid(new)
+    creating("threshold", project_id=project.pk, now=now)
     branch = get_mentioned(Branch, project, new.branch)
     testbed = get_mentioned(Testbed, project, new.testbed)
     measure = get_mentioned(Measure, project, new.measure)

@@ -41,6 +41,7 @@ class Reports(ApiView):
     @documented(body=NewReport, returns=JsonReport, status=201)
     def post(self, request: Any, project: str) -> Reply:
         """Report local results."""
+        self.limit("runs")
         body, found = self.body(NewReport), self.project(Permission.CREATE)
         return Reply(report_json(run_local(project=found, user=self.caller.user, request=body, now=self.now)), 201)
 

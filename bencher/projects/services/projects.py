@@ -11,6 +11,7 @@ from bencher.core import hooks
 from bencher.core.errors import Clash, NotAllowed
 from bencher.core.saving import change
 from bencher.core.slugs import create_with_slug
+from bencher.projects.limiting import creating_project
 from bencher.projects.models import Organization, Project, ProjectRole, User
 from bencher.projects.services.organizations import tombstone
 
@@ -20,7 +21,8 @@ TAKEN = "this name or slug is used already"
 def create_project(
     *, organization: Organization, name: str, slug: str | None, url: str | None, visibility: str, creator: User, now: datetime
 ) -> Project:
-    """An empty project; its creator becomes maintainer. Clash when the organization has a project of that name."""
+    """An empty project; its creator becomes maintainer. Clash when the organization has a project of that name; TooMany."""
+    creating_project(organization=organization, now=now)
     try:
         with transaction.atomic():
             project = create_with_slug(

@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from bencher.core.errors import Busy, Invalid, Missing, NotAllowed, NotAuthenticated
 from bencher.core.ids import as_uuid, is_slug, slugify
 from bencher.projects.authentication import Caller
+from bencher.projects.limiting import creating_project
 from bencher.projects.models import Organization, Project, ProjectRole, User
 from bencher.projects.naming import project_name, unused_name
 from bencher.projects.permissions import Permission, may
@@ -132,6 +133,7 @@ def _unclaimed(slug: str, name: str, now: datetime) -> Project:
         raise NotAuthenticated(NEEDS_CREDENTIAL)
     if organization is None:
         organization = Organization.objects.create(name=name, slug=slug, created=now, modified=now)
+    creating_project(organization=organization, now=now)
     pk = {} if Project.objects.filter(pk=organization.pk).exists() else {"id": organization.pk}
     name = unused_name(name, _names(organization))
     return Project.objects.create(organization=organization, name=name, slug=slug, created=now, modified=now, **pk)
@@ -139,6 +141,7 @@ def _unclaimed(slug: str, name: str, now: datetime) -> Project:
 
 def _owned(slug: str, name: str, user: User, now: datetime) -> Project:
     organization = personal_organization(user=user, now=now)
+    creating_project(organization=organization, now=now)
     name = unused_name(name, _names(organization))
     project = Project.objects.create(organization=organization, name=name, slug=slug, created=now, modified=now)
     ProjectRole.objects.create(project=project, user=user, role="maintainer", created=now, modified=now)

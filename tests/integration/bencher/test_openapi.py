@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 import schemathesis
 from django.core.handlers.wsgi import WSGIHandler
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import settings as hypothesis_settings
 from schemathesis.generation import GenerationMode
@@ -38,6 +42,17 @@ DOCUMENT = json.loads(document())
 OPERATIONS = [(path, method) for path, item in DOCUMENT["paths"].items() for method in item if "backup" not in path]
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
 SCHEMA.app = WSGIHandler()
+
+
+@contextmanager
+def one_connection() -> Iterator[None]:
+    """A request shares the test's connection and transaction, as those of Django's own test client do: the handler would close it."""
+    both = (request_started, request_finished)
+    for signal in both:
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in both:
+        signal.connect(close_old_connections)
 
 
 @pytest.fixture
@@ -109,7 +124,8 @@ def send_many(path: str, method: str, mode: GenerationMode, credential: str | No
     )
     @given(case=SCHEMA[path][method.upper()].as_strategy(mode, headers=headers, **fixed))
     def run(case: Any) -> None:
-        response = case.call()
+        with one_connection():
+            response = case.call()
         statuses.add(response.status_code)
         known = response.status_code == 400 and any(rule in response.text for rule in BEYOND_JSON_SCHEMA)
         case.validate_response(response, excluded_checks=[ignored_auth, *excluded, *([positive_data_acceptance] if known else [])])

@@ -9,7 +9,7 @@ import pytest
 
 from bencher.core import ratelimits
 from bencher.core.errors import TooMany
-from bencher.core.ratelimits import WHAT, WHO, BadLimits, MemoryCounters, RedisCounters, count, parse
+from bencher.core.ratelimits import WHAT, WHO, BadLimits, MemoryCounters, RedisCounters, count, limited, parse
 
 NOW = datetime(2026, 1, 1, 12, 0, 15, tzinfo=UTC)
 
@@ -30,6 +30,7 @@ def test_grammar() -> None:
 
 def test_reference_table() -> None:
     limits = parse("reference")
+    assert (limits["unclaimed.creations"], limits["claimed.creations"]) == (((255, 86400),), ((65535, 86400),))
     assert limits["anonymous.requests"] == ((1024, 60), (4096, 3600), (8192, 86400))
     assert {name.split(".")[0] for name in limits} == set(WHO)
     assert {name.split(".")[1] for name in limits} == set(WHAT)
@@ -70,6 +71,23 @@ def test_longest_wait_counts(settings: Any) -> None:
     count("user", "runs", "me", now=NOW)
     with pytest.raises(TooMany, match="3585 seconds"):
         count("user", "runs", "me", now=NOW)
+
+
+def test_of_many_at_once_all_or_none_count(settings: Any) -> None:
+    settings.BENCHER_RATE_LIMITS = "claimed.creations=5/day"
+    count("claimed", "creations", "x", now=NOW, number=3)
+    with pytest.raises(TooMany):
+        count("claimed", "creations", "x", now=NOW, number=3)
+    count("claimed", "creations", "x", now=NOW, number=2)
+    with pytest.raises(TooMany):
+        count("claimed", "creations", "x", now=NOW)
+
+
+def test_limited(settings: Any) -> None:
+    assert not limited("claimed", "creations")
+    settings.BENCHER_RATE_LIMITS = "claimed.creations=5/day"
+    assert limited("claimed", "creations")
+    assert not limited("unclaimed", "creations")
 
 
 def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
