@@ -13,4 +13,4 @@ test: ## install what is missing and run every test
 	bash tests/run
 
 check: ## lint, types and import contracts
-	.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/lint-imports && .venv/bin/mypy bencher jobs runners outputs
+	.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/lint-imports && .venv/bin/mypy .

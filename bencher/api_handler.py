@@ -36,7 +36,7 @@ class ApiHandler(BaseHandler):
         self._view_middleware: list[Any] = []
         self._template_response_middleware: list[Any] = []
         self._exception_middleware: list[Any] = []
-        self._middleware_chain = convert_exception_to_response(ApiGate(convert_exception_to_response(self._get_response)))
+        self._middleware_chain = convert_exception_to_response(ApiGate(convert_exception_to_response(self._get_response)))  # type: ignore[attr-defined]
         self._threads = ThreadPoolExecutor(THREADS, "api")
 
     async def __call__(self, scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
@@ -57,7 +57,7 @@ class ApiHandler(BaseHandler):
         set_script_prefix("/")
         request = ASGIRequest(scope, io.BytesIO(body))
         try:
-            response: HttpResponse = self.get_response(request)
+            response: Any = self.get_response(request)
         except Exception:
             response = error_response(request, 500, "internal error")
         finally:

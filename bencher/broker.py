@@ -21,7 +21,7 @@ class Unacknowledged(redis.QoS):
     def restore_unacked_once(self, stderr: Any = None) -> None:
         """Give all of it back, or forget it here when Redis cannot be reached."""
         try:
-            super().restore_unacked_once(stderr)
+            super().restore_unacked_once(stderr)  # type: ignore[no-untyped-call]
         except Exception as fault:
             logger.warning("%d messages are left to the sweep: %s", len(self._delivered), type(fault).__name__)
             self._delivered.clear()

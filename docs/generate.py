@@ -182,8 +182,7 @@ def _explains_itself(kind: Any) -> bool:
     return (
         isinstance(kind, type)
         and kind.__module__ == signals.__name__
-        and bool(kind.__doc__)
-        and not kind.__doc__.startswith(f"{kind.__name__}(")
+        and not (kind.__doc__ or f"{kind.__name__}(").startswith(f"{kind.__name__}(")
     )
 
 
@@ -218,7 +217,7 @@ A machine without input or output: `step(input) -> effects`. An effect that asks
 # -- lifecycle.md --------------------------------------------------------------------------------------------------
 def lifecycle() -> str:
     transitions = [
-        [str(action), ", ".join(sorted(rule.sources, key=list(Status).index)), str(rule.target), rule.when]
+        [str(action), ", ".join(sorted(rule.sources, key=lambda one: list(Status).index(Status(one)))), str(rule.target), rule.when]
         for action, rule in RULES.items()
     ]
     statuses = [

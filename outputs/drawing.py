@@ -189,5 +189,5 @@ def _moments(first: float, last: float) -> list[tuple[float, str]]:
     step = next((size for size in _STEPS if (last - first) / size <= 7), _STEPS[-1])
     form = "%H:%M:%S" if step < 60 else "%m-%d %H:%M" if step < 86400 else "%Y-%m-%d"
     start = math.ceil(first / step) * step
-    places = [start + number * step for number in range(9) if start + number * step <= last] or [first]
+    places: list[float] = [start + number * step for number in range(9) if start + number * step <= last] or [first]
     return [(place, datetime.fromtimestamp(place, UTC).strftime(form)) for place in places]

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from outputs.drawing import Dot
-from outputs.selectors.perf import Line, Point
+from outputs.selectors.perf import Line
 from outputs.serializers.reports import JsonReport
 from outputs.serializers.thresholds import JsonAlert, JsonBoundary
 
@@ -97,7 +97,8 @@ def metrics_in(report: JsonReport) -> int:
 @dataclass(frozen=True, slots=True)
 class PointRow:
     line: Line
-    point: Point
+    point: Any
+    """A point of the perf query."""
 
 
 def point_rows(lines: Sequence[Line], start: int, count: int) -> list[PointRow]:
@@ -136,7 +137,7 @@ def dots(line: Line, *, by_version: bool) -> list[Dot]:
     return found
 
 
-def _dot(point: Point, by_version: bool) -> Dot:
+def _dot(point: Any, by_version: bool) -> Dot:
     when = datetime.fromisoformat(point.start_time).astimezone(UTC)
     commit = f" {point.hash[:7]}" if point.hash else ""
     note = f"{when:%Y-%m-%d %H:%M:%S}, version {point.number}{commit}"

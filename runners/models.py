@@ -39,3 +39,6 @@ class RunnerSpec(models.Model):
     class Meta:
         ordering = ("created", "id")
         constraints = [models.UniqueConstraint(fields=["runner", "spec"], name="spec_once_on_a_runner")]
+
+    def __str__(self) -> str:
+        return f"spec {self.spec_id} on runner {self.runner_id}"

@@ -29,6 +29,7 @@ from bencher.projects.permissions import Permission, may
 from bencher.projects.selectors import find_project
 
 T = TypeVar("T")
+S = TypeVar("S", bound=msgspec.Struct)
 TITLES = {
     400: "That request cannot be read",
     401: "Please log in",
@@ -52,9 +53,9 @@ def local(request: HttpRequest, target: str | None) -> str:
     return str(target) if safe and str(target).startswith("/") else "/"
 
 
-def form(request: HttpRequest, shape: type[T], **more: Any) -> T:
+def form(request: HttpRequest, shape: type[S], **more: Any) -> S:
     """A submitted form as the struct that REST takes for the same thing; Invalid names the field and the rule."""
-    names = {field.name for field in msgspec.structs.fields(shape)}  # type: ignore[type-var]
+    names = {field.name for field in msgspec.structs.fields(shape)}
     values = {name: text for name, text in request.POST.items() if name in names and text != ""}
     if any(NUL in str(text) for text in values.values()):
         raise Invalid("the NUL character is not allowed")

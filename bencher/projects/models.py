@@ -101,6 +101,9 @@ class Membership(models.Model):
         ordering = ("created", "id")
         constraints = [models.UniqueConstraint(fields=["organization", "user"], name="one_membership_each")]
 
+    def __str__(self) -> str:
+        return f"{self.role}: user {self.user_id} in organization {self.organization_id}"
+
 
 class Project(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -134,6 +137,9 @@ class ProjectRole(models.Model):
     class Meta:
         ordering = ("created", "id")
         constraints = [models.UniqueConstraint(fields=["project", "user"], name="one_project_role_each")]
+
+    def __str__(self) -> str:
+        return f"{self.role}: user {self.user_id} in project {self.project_id}"
 
 
 class Credential(models.Model):
@@ -182,3 +188,6 @@ class Invitation(models.Model):
 
     class Meta:
         ordering = ("created", "id")
+
+    def __str__(self) -> str:
+        return f"{self.email} as {self.role}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -36,13 +37,13 @@ class Projects(Page):
 class Entrance(Page):
     """What logging in, signing up and confirming share: a refusal is shown above the form, with what was typed in it."""
 
-    def again(self, fault: ServiceError, **context: object) -> HttpResponse:
+    def again(self, fault: ServiceError, **context: Any) -> HttpResponse:
         response = self.show(fault.status, error=fault.message, **self.typed(), **context)
         for name, value in fault.headers.items():
             response[name] = value
         return response
 
-    def typed(self) -> dict[str, str]:
+    def typed(self) -> dict[str, Any]:
         values = {**self.parameters, **{name: str(text) for name, text in self.request.POST.items()}}
         return {name: values.get(name, "") for name in ("name", "email", "invite", "claim", "token")} | {
             "next": local(self.request, values.get("next"))

@@ -32,3 +32,6 @@ class Plot(models.Model):
 
     class Meta:
         ordering = ("rank", "id")
+
+    def __str__(self) -> str:
+        return self.title or f"plot {self.id}"

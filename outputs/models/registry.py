@@ -94,6 +94,9 @@ class ManifestReference(models.Model):
         constraints = [models.UniqueConstraint(fields=["manifest", "digest"], name="manifest_reference_once")]
         indexes = [models.Index(fields=["project", "digest"], name="manifest_reference_digest")]
 
+    def __str__(self) -> str:
+        return str(self.digest)
+
 
 class Tag(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
@@ -108,7 +111,7 @@ class Tag(models.Model):
         constraints = [models.UniqueConstraint(fields=["project", "name"], name="tag_name_in_project")]
 
     def __str__(self) -> str:
-        return self.name
+        return str(self.name)
 
 
 class Upload(models.Model):
@@ -127,3 +130,6 @@ class Upload(models.Model):
     class Meta:
         ordering = ("created", "id")
         indexes = [models.Index(fields=["key"], name="upload_key")]
+
+    def __str__(self) -> str:
+        return f"upload {self.id}"

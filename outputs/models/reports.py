@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
+from bencher.core.figures import figure
 from bencher.core.ids import uuid7
 from bencher.projects.models import Project, User
 from bencher.specs.models import Spec
@@ -67,6 +68,9 @@ class Version(models.Model):
         ordering = ("id",)
         indexes = [models.Index(fields=["project", "hash"], name="version_by_hash")]
 
+    def __str__(self) -> str:
+        return self.hash or f"version {self.id}"
+
 
 class Head(models.Model):
     """One life of a branch: an ordered list of versions, those of its start point first.
@@ -87,6 +91,9 @@ class Head(models.Model):
     class Meta:
         ordering = ("created", "id")
 
+    def __str__(self) -> str:
+        return f"head of branch {self.branch_id}, made {self.created:%Y-%m-%d %H:%M:%S}"
+
 
 class HeadVersion(models.Model):
     """``version`` counts as history of ``head``, as its number ``number`` (from 0)."""
@@ -100,6 +107,9 @@ class HeadVersion(models.Model):
         ordering = ("number", "id")
         constraints = [models.UniqueConstraint(fields=["head", "version"], name="version_once_in_a_head")]
         indexes = [models.Index(fields=["head", "-number"], name="head_history")]
+
+    def __str__(self) -> str:
+        return f"version {self.number} of head {self.head_id}"
 
 
 class Report(models.Model):
@@ -134,6 +144,9 @@ class Report(models.Model):
             models.Index(fields=["version", "testbed"], name="report_of_version"),
         ]
 
+    def __str__(self) -> str:
+        return f"report of {self.start_time:%Y-%m-%d %H:%M:%S}"
+
 
 class Metric(models.Model):
     """One value of one measure of one benchmark in one iteration of a report, and the boundary that was drawn for it.
@@ -162,3 +175,6 @@ class Metric(models.Model):
             models.Index(fields=["benchmark", "measure", "report"], name="metric_series"),
             models.Index(fields=["model"], name="metric_of_model", condition=models.Q(model__isnull=False)),
         ]
+
+    def __str__(self) -> str:
+        return f"{figure(self.value)} in iteration {self.iteration}"

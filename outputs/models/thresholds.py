@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
+from bencher.core.figures import figure
 from bencher.core.ids import uuid7
 from bencher.projects.models import Project
 from outputs.models.reports import Branch, Measure, Metric, Report, Testbed
@@ -28,6 +29,9 @@ class Threshold(models.Model):
         constraints = [models.UniqueConstraint(fields=["branch", "testbed", "measure"], name="threshold_once")]
         indexes = [models.Index(fields=["project", "created", "id"], name="threshold_list")]
 
+    def __str__(self) -> str:
+        return f"threshold {self.id}"
+
 
 class ThresholdModel(models.Model):
     """A test with its parameters; replaced, never changed."""
@@ -47,6 +51,9 @@ class ThresholdModel(models.Model):
     class Meta:
         ordering = ("created", "id")
 
+    def __str__(self) -> str:
+        return f"{self.test} model {self.id}"
+
 
 class Alert(models.Model):
     """A metric outside its boundary."""
@@ -62,6 +69,9 @@ class Alert(models.Model):
     class Meta:
         ordering = ("status", "-modified", "id")
         indexes = [models.Index(fields=["project", "status", "-modified", "id"], name="alert_list")]
+
+    def __str__(self) -> str:
+        return f"{self.status} alert: {self.limit} limit"
 
 
 class ChangePoint(models.Model):
@@ -81,3 +91,6 @@ class ChangePoint(models.Model):
 
     class Meta:
         ordering = ("created", "id")
+
+    def __str__(self) -> str:
+        return f"from {figure(self.before)} to {figure(self.after)}"
