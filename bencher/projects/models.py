@@ -6,6 +6,7 @@ import uuid
 from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.core.management import CommandError
 from django.db import models
 from django.db.models import Q
 
@@ -17,6 +18,10 @@ UNCLAIMED_PRIORITY, DEFAULT_PRIORITY = 0, 100
 class UserManager(BaseUserManager["User"]):
     def get_by_natural_key(self, username: str | None) -> User:
         return self.get(email=(username or "").lower())
+
+    def create_superuser(self, **_: Any) -> User:
+        """What ``createsuperuser`` calls: an administrator needs an organization and a key, too."""
+        raise CommandError("use manage.py create_admin --email …, and changepassword for a password")
 
 
 class User(AbstractBaseUser):
