@@ -14,10 +14,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from bencher.core import clock
 from bencher.serving.watchdog import watch_stop
-from jobs import leases
-from jobs.recovery import recover
 from outputs.parsing import parsers
 
 CONCURRENCY = 4
@@ -98,9 +95,3 @@ class Background:
         parsers.stop()
         worker.join(1)
         beat.join(1)
-
-
-def recover_jobs() -> None:
-    """Decide what a crash left, before the port opens (recovery.md section 1)."""
-    leases.forget_all()  # the data lock is ours: nobody else processes anything
-    recover(now=clock.now())

@@ -183,7 +183,8 @@ def _database() -> dict[str, Any]:
         "CONN_HEALTH_CHECKS": False,
         "OPTIONS": {
             **values.get("OPTIONS", {}),
-            "pool": {"min_size": 2, "max_size": whole("BENCHER_DATABASE_POOL", 8, 1, 1000), "timeout": 10},
+            # It waits twice as long before each new attempt, up to minutes; who needs a connection starts anew when it has given up.
+            "pool": {"min_size": 2, "max_size": whole("BENCHER_DATABASE_POOL", 8, 1, 1000), "timeout": 10, "reconnect_timeout": 3},
         },
     }
 

@@ -140,19 +140,26 @@ class Ledger:
             batches.append(Batch(beats, quiet, runners, released[at : at + size]))
         return batches
 
-    def learn(self, batch: Batch, seen: Iterable[Seen]) -> None:
-        """What the write of ``batch`` found out. A job that has gone to another channel since is not concerned."""
-        asked = {beat.job: beat.channel for beat in batch.beats} | dict(batch.quiet)
+    def learn(self, batch: Batch, seen: Iterable[Seen]) -> list[Held]:
+        """What the write of ``batch`` found out. A job that has gone to another channel since is not concerned.
+
+        The result: jobs that failed although their runner beats; perhaps nobody could see it. Without a beat they are left for the next write.
+        """
+        beats = {beat.job: beat.channel for beat in batch.beats}
+        asked, failed = beats | dict(batch.quiet), []
         for row in seen:
             held = self.held.get(row.job)
             if held is None or held.channel != asked.get(row.job):
                 continue
             if row.status == Status.CANCELED:
                 held.verdict = Verdict.CANCELED
+            elif row.status == Status.FAILED:
+                failed += [held] if row.job in beats else []
             elif row.status not in IN_FLIGHT:
                 held.verdict = Verdict.ENDED
             elif row.channel not in ("", held.channel):
                 held.verdict = Verdict.TAKEN
+        return failed
 
     def give_back(self, batch: Batch) -> None:
         """The write failed: the next one takes it along again."""

@@ -62,6 +62,17 @@ class Job(models.Model):
         return str(self.id)
 
 
+class Watch(models.Model):
+    """When somebody last looked for silent runners: one row (jobs/services/watch.py)."""
+
+    looked = models.DateTimeField()
+    since = models.DateTimeField()
+    """Looked at without a gap since then."""
+
+    def __str__(self) -> str:
+        return f"{self.looked:%Y-%m-%d %H:%M:%S}"
+
+
 class JobEvent(models.Model):
     """One entry of a job's append-only history."""
 

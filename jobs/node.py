@@ -14,6 +14,7 @@ from django.conf import settings
 
 from bencher.core import clock
 from jobs import liveness, notify
+from jobs.services import execute
 from jobs.services.claim import waiting_work
 from jobs.waiting import Waiting
 from runners.protocol.signals import Input, Superseded, Verdict
@@ -179,7 +180,21 @@ class Node:
                 logger.warning("heartbeats cannot be written: %s: %s", type(fault).__name__, fault)
                 self.ledger.give_back(batch)
             else:
-                self.ledger.learn(batch, seen)
+                for held in self.ledger.learn(batch, seen):
+                    await self._revive(held)
+
+    async def _revive(self, held: liveness.Held) -> None:
+        """The job was given up for silence while its runner beat here: the database, or we, had been away."""
+        try:
+            due = await in_database(execute.revive, job_id=held.job, runner_id=held.runner, channel=held.channel, now=clock.now())
+        except Exception as fault:  # the next beat tries again
+            logger.warning("job %s cannot be taken up again: %s: %s", held.job, type(fault).__name__, fault)
+            return
+        if due is None:
+            held.verdict = Verdict.ENDED
+        else:
+            logger.info("job %s was given up for silence and goes on: its runner was heard all the while", held.job)
+            held.due = due
 
     def _rest(self) -> None:
         """No channel is left."""

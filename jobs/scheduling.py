@@ -13,6 +13,9 @@ MAX_PRIORITY = 1000
 WRITE_MARGIN = timedelta(seconds=1)
 """Heartbeats are written once a second: whoever judges by the stored time allows for it."""
 
+SETTLING = timedelta(seconds=5)
+"""From the end of a gap until every process has a connection again and has written what it heard."""
+
 _SECOND = timedelta(seconds=1)
 
 
@@ -58,6 +61,16 @@ def is_silent(last: datetime, now: datetime, heartbeat_timeout: int) -> bool:
 def silent_before(now: datetime, heartbeat_timeout: int) -> datetime:
     """Liveness before this moment is silence: the same rule for a query."""
     return whole(now) - timedelta(seconds=heartbeat_timeout)
+
+
+def gap_before(now: datetime, heartbeat_timeout: int, interval: int) -> datetime:
+    """If nobody has looked since this moment, live runners may seem silent. A shorter absence of the database makes nobody silent."""
+    return now - max(timedelta(seconds=heartbeat_timeout / 2), timedelta(seconds=2 * interval + 1), 2 * SETTLING)
+
+
+def is_settled(since: datetime, now: datetime) -> bool:
+    """Has every process had the time to write its heartbeats since then?"""
+    return now - since >= SETTLING
 
 
 def due(started: datetime, timeout: int) -> datetime:

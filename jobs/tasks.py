@@ -12,7 +12,7 @@ from celery import shared_task
 from django.db import connection
 
 from bencher.core import clock
-from jobs.services import reap
+from jobs import recovery
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ def process_job(job_id: str) -> None:
 @shared_task(name="jobs.check")
 def check_job(job_id: str) -> None:
     """A job's time may be up."""
-    reap.check(job_id=UUID(job_id), now=clock.now())
+    recovery.examine(job_id=UUID(job_id), now=clock.now())
 
 
 @shared_task(name="jobs.sweep", expires=30)
@@ -42,7 +42,7 @@ def sweep() -> None:
     with _alone() as alone:
         if not alone:
             return
-        done = reap.sweep(now=clock.now())
+        done = recovery.patrol(now=clock.now())
     if done.total or done.broken:
         logger.info(
             "swept: %d canceled, %d failed, %d handed out for processing, %d broken",

@@ -79,6 +79,22 @@ def resume(*, runner_id: UUID, channel: str, named: UUID | None, running: bool, 
     return Resumption(job.pk, job.due, before if before != channel else "")
 
 
+@transient()
+def revive(*, job_id: UUID, runner_id: UUID, channel: str, now: datetime) -> datetime | None:
+    """A job that failed by silence goes on: ``channel``, which has executed it all the while, hears its runner (recovery.md section 3, failed).
+
+    When the job is due; None, and nothing changes, if it has ended otherwise, is over its limit, or is not the runner's newest.
+    """
+    with transaction.atomic():
+        job = Job.objects.select_for_update(of=("self",)).filter(runner_id=runner_id).order_by("-claimed", "-id").first()
+        if job is None or job.pk != job_id or job.status != Status.FAILED or not _may_go_on(job, now):
+            return None
+        transit(job, Action.RESUME, now=now, actor=actors.runner(runner_id), guards={"runner_id": runner_id})
+        notify.started(job)
+        hold(job, channel=channel, now=now)
+        return job.due
+
+
 def _candidate(runner_id: UUID, channel: str, named: UUID | None, now: datetime) -> Job | None:
     """Locked. In flight, resumable or canceled; nothing else."""
     rows = Job.objects.select_for_update(of=("self",)).filter(runner_id=runner_id)

@@ -112,18 +112,24 @@ def unprocessed(now: datetime, delay: timedelta = PROCESSING_DELAY) -> QuerySet[
 
 
 def sweep(
-    *, now: datetime, dry_run: bool = False, delay: timedelta = PROCESSING_DELAY, process: Callable[[UUID], object] | None = None
+    *,
+    now: datetime,
+    dry_run: bool = False,
+    delay: timedelta = PROCESSING_DELAY,
+    process: Callable[[UUID], object] | None = None,
+    settled: bool = True,
 ) -> Sweep:
     """Phases B1, A, B2 and C of recovery.md, in the order that makes an over-limit job canceled and not failed. Each row in a transaction of its own.
 
-    ``process``: how results are handed out; by default to the workers.
+    ``process``: how results are handed out; by default to the workers. ``settled``: may silence be judged (jobs/services/watch.py)?
     """
     process = process or notify.process
     done = Sweep()
     canceled = set(_each(over_limit(now), Status.CANCELED, done, lambda pk: overrun(job_id=pk, now=now), dry_run))
     done.canceled += canceled
-    lost = silent(now).exclude(pk__in=canceled) if dry_run else silent(now)
-    done.failed += _each(lost, Status.FAILED, done, lambda pk: check(job_id=pk, now=now), dry_run)
+    if settled:
+        lost = silent(now).exclude(pk__in=canceled) if dry_run else silent(now)
+        done.failed += _each(lost, Status.FAILED, done, lambda pk: check(job_id=pk, now=now), dry_run)
     for pk in list(unprocessed(now, delay).values_list("pk", flat=True)):
         try:
             if not dry_run:

@@ -10,10 +10,11 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connections
 
-from bencher.embedded import recover_jobs
+from bencher.core import clock
 from bencher.management.running import DEFAULT, announce, ignore_signals, leave, parse_address, raise_file_limit
 from bencher.serving.watchdog import watch_stop
 from bencher.serving.workers import Workers
+from jobs.recovery import recover_beside
 from outputs.parsing import parsers
 
 logger = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ class Command(BaseCommand):
         if options["workers"] > 1:
             sys.exit(self._several(host, port, options))
         try:
-            recover_jobs()
+            recover_beside(now=clock.now())
         except DatabaseError as error:
             logger.error("no recovery, the database cannot be reached; the sweeper will do it: %s", type(error).__name__)
         connections.close_all()

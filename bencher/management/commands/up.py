@@ -9,8 +9,10 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
-from bencher.embedded import AlreadyRunning, Background, DataLock, recover_jobs
+from bencher.core import clock
+from bencher.embedded import AlreadyRunning, Background, DataLock
 from bencher.management.running import DEFAULT, announce, ignore_signals, leave, parse_address, raise_file_limit
+from jobs.recovery import recover_alone
 
 
 class Command(BaseCommand):
@@ -31,7 +33,7 @@ class Command(BaseCommand):
         except AlreadyRunning as error:
             raise CommandError(str(error)) from None
         call_command("migrate", interactive=False, verbosity=0)
-        recover_jobs()
+        recover_alone(now=clock.now())  # the data lock is ours
         connections.close_all()
 
         from bencher.routing import configured_limits, site

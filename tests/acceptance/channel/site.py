@@ -182,9 +182,9 @@ class World:
     def status(self, job: str, node: int = 0) -> str:
         return str(self.call("GET", f"/v0/projects/{self.project}/jobs/{job}", node=node)["status"])
 
-    def reads(self, job: str) -> str | None:
+    def reads(self, job: str, node: int = 0) -> str | None:
         """The status, or None while the site cannot say."""
-        answer = self.http.get(f"{self.urls[0]}/v0/projects/{self.project}/jobs/{job}")
+        answer = self.http.get(f"{self.urls[node]}/v0/projects/{self.project}/jobs/{job}")
         return str(answer.json()["status"]) if answer.is_success else None
 
     def actions(self, job: str) -> list[str]:

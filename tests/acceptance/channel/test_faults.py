@@ -64,15 +64,42 @@ def test_database_gone_for_longer_than_the_timeout(production: Production, world
     production.database.shut()
     try:
         mute.drop()
-        time.sleep(HT + 5)
+        time.sleep(HT + 8)
     finally:
         production.database.open()
+    back = time.monotonic()
+    until(lambda: world.reads(lost) is not None, 8, "it is reached again")
+    assert time.monotonic() - back < 8
     until(lambda: world.reads(lost) == "failed", 60, "the silent job fails")
     assert beating.stop() == []
     assert [world.status(job) for job in jobs] == ["running"] * 4
     deliver_all(world, lines, jobs)
     for job in jobs:
         assert world.actions(job) == ["submit", "claim", "start", "complete", "process"]
+
+
+def test_one_web_process_cut_off_from_the_database(production: Production, world: World, beating: Beating) -> None:
+    """The others see none of its heartbeats and give its jobs up; when it is back they go on, since their runners were heard all the while."""
+    production.kill("web1", "worker")
+    production.run("web1", DATABASE_URL=production.direct_url)
+    production.run("worker", DATABASE_URL=production.direct_url)
+    production.mend()
+    lines = []
+    for _ in range(3):
+        line, job, _ = world.executing(node=0)
+        lines.append((line, job))
+        beating.lines.append(line)
+    production.database.shut()
+    try:
+        until(lambda: {world.reads(job, node=1) for _, job in lines} == {"failed"}, 3 * HT + 30, "the others give the jobs up")
+    finally:
+        production.database.open()
+    until(lambda: {world.status(job, node=1) for _, job in lines} == {"running"}, 20, "they go on")
+    assert beating.stop() == []
+    deliver_all(world, *map(list, zip(*lines, strict=True)))
+    for _, job in lines:
+        assert world.actions(job) == ["submit", "claim", "start", "lose", "resume", "complete", "process"]
+    production.kill("web1", "worker")  # the next test gets them as they were
 
 
 def test_storage_gone(production: Production, world: World) -> None:

@@ -67,7 +67,6 @@ def test_over_the_limit(ledger: Ledger) -> None:
     ("status", "channel", "verdict"),
     [
         (Status.CANCELED, "c", Verdict.CANCELED),
-        (Status.FAILED, "", Verdict.ENDED),
         (Status.PROCESSED, "", Verdict.ENDED),
         (Status.PENDING, "", Verdict.ENDED),
         (Status.RUNNING, "d", Verdict.TAKEN),
@@ -79,6 +78,17 @@ def test_what_a_write_finds_out(ledger: Ledger, status: Status, channel: str, ve
     batch = flushed(ledger)
     ledger.learn(batch, [Seen(JOB, status, channel)])
     assert beat(ledger) is verdict
+
+
+def test_failed_although_it_beats(ledger: Ledger) -> None:
+    """Perhaps nobody could see the beats: whoever asked finds out. Without a beat nothing is decided yet."""
+    failed = [Seen(JOB, Status.FAILED, "")]
+    assert [held.job for held in ledger.learn(flushed(ledger), failed)] == [JOB]
+    assert ledger.learn(flushed(ledger, 2), failed) == []
+    assert beat(ledger, 3) is Verdict.ALIVE
+    assert [held.job for held in ledger.learn(flushed(ledger, 3), failed)] == [JOB]
+    ledger.hold(JOB, runner=RUNNER, channel="d", due=None, now=after(4))
+    assert ledger.learn(Batch([Beat(JOB, "c", after(3))]), failed) == []
 
 
 def test_news_about_the_channel_before_are_none(ledger: Ledger) -> None:

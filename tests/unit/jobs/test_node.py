@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 import pytest
 from channels.layers import InMemoryChannelLayer
+from django.db import OperationalError
 
-from jobs import node, notify
-from runners.protocol.signals import Input, Superseded
+from jobs import liveness, node, notify
+from jobs.lifecycle import Status
+from jobs.liveness import Seen
+from runners.protocol.signals import Input, Superseded, Verdict
 
 RUNNER = UUID(int=1)
+LATER = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Channel:
@@ -81,3 +86,28 @@ async def test_a_layer_that_fails_is_tried_again(layer: InMemoryChannelLayer, mo
 
 async def test_each_loop_has_a_node() -> None:
     assert node.current() is node.current()
+
+
+# -- given up for silence, and heard all the while ----------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("answer", "verdict", "due"),
+    [(LATER, Verdict.ALIVE, LATER), (None, Verdict.ENDED, None), (OperationalError("away"), Verdict.ALIVE, None)],
+)
+async def test_a_failed_job_whose_runner_beats(monkeypatch: pytest.MonkeyPatch, answer: Any, verdict: Verdict, due: Any) -> None:
+    """It goes on, if it may; the next beat asks again when that cannot be found out."""
+    job, asked = UUID(int=5), []
+
+    async def database(function: Any, *arguments: Any, **values: Any) -> Any:
+        if function is liveness.write:
+            return [Seen(job, Status.FAILED, "")]
+        asked.append(values)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(node, "in_database", database)
+    here = node.Node(asyncio.get_running_loop())
+    here.ledger.hold(job, runner=RUNNER, channel="c", due=None, now=LATER)
+    await here.flush()
+    assert [(values["job_id"], values["runner_id"], values["channel"]) for values in asked] == [(job, RUNNER, "c")]
+    assert (here.ledger.held[job].verdict, here.ledger.held[job].due) == (verdict, due)

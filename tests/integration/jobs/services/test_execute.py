@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from jobs.models import Job
-from jobs.services.execute import Resumption, WasCanceled, resume, start
+from jobs.services.execute import Resumption, WasCanceled, resume, revive, start
 from runners.models import Runner
 from tests.jobworld import NOW, history, make_job, make_runner, make_spec
 
@@ -163,3 +163,39 @@ def test_never_another_runners(runner: Runner) -> None:
     other = make_runner(*runner.specs.all())
     assert take_up(other) is None
     assert take_up(other, named=job.pk) is None
+
+
+# -- given up while it was executed ------------------------------------------------------------------------------------
+def test_revive(runner: Runner) -> None:
+    job = job_of(runner, "failed", started=NOW, due=NOW + timedelta(seconds=60), **LOST)
+    assert revive(job_id=job.pk, runner_id=runner.pk, channel="c", now=LATER) == job.due
+    assert revive(job_id=job.pk, runner_id=runner.pk, channel="c", now=LATER) is None  # it runs already
+    job.refresh_from_db()
+    assert (job.status, job.failure, job.completed, job.channel, job.liveness) == ("running", "", None, "c", LATER)
+    assert history(job) == [("failed", "running")]
+
+
+@pytest.mark.parametrize(
+    ("status", "values"),
+    [
+        ("failed", {}),
+        ("failed", {"failure": "unparsable"}),
+        ("failed", {**LOST, "due": NOW - timedelta(days=1)}),
+        ("canceled", {}),
+        ("completed", {}),
+        ("processed", {}),
+    ],
+)
+def test_no_revival(runner: Runner, status: str, values: dict[str, Any]) -> None:
+    job = job_of(runner, status, **values)
+    assert revive(job_id=job.pk, runner_id=runner.pk, channel="c", now=LATER) is None
+    job.refresh_from_db()
+    assert (job.status, job.channel) == (status, "")
+
+
+def test_only_the_newest_job_of_a_runner_is_revived(runner: Runner) -> None:
+    job = job_of(runner, "failed", **LOST)
+    job_of(runner, "running", claimed=LATER)
+    assert revive(job_id=job.pk, runner_id=runner.pk, channel="c", now=LATER) is None
+    assert revive(job_id=job.pk, runner_id=make_runner(make_spec()).pk, channel="c", now=LATER) is None
+    assert history(job) == []
