@@ -32,6 +32,7 @@ from bencher.projects.serializers import (
     project_key_json,
 )
 from bencher.projects.services import keys, projects
+from bencher.projects.views.credentials import OneCredential
 
 
 class ProjectView(ApiView):
@@ -100,24 +101,18 @@ class Keys(ProjectView):
         return Reply(project_key_created_json(row, key), 201)
 
 
-class OneKey(ProjectView):
+class OneKey(OneCredential, ProjectView):
+    json = staticmethod(project_key_json)
+
     def row(self) -> ProjectKey:
         return find_credential(ProjectKey.objects.filter(project=self.project("manage")), self.uuid("key"))
 
     @documented(returns=JsonProjectKey)
     def get(self, request: Any, project: str, key: str) -> Reply:
         """One key, without its secret."""
-        return Reply(project_key_json(self.row()))
+        return self.shown()
 
     @documented(body=JsonUpdateKey, returns=JsonProjectKey)
     def patch(self, request: Any, project: str, key: str) -> Reply:
         """Rename a key."""
-        body, row = self.body(JsonUpdateKey), self.row()
-        keys.rename(key=row, name=body.name)
-        return Reply(project_key_json(row))
-
-    @documented(status=204)
-    def delete(self, request: Any, project: str, key: str) -> Reply:
-        """Revoke a key."""
-        keys.revoke(key=self.row(), now=self.now)
-        return no_content()
+        return self.renamed()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from bencher.core.api import Reply, given, no_content, ordered
+from bencher.core.api import Reply, given, ordered
 from bencher.core.errors import NotAllowed
 from bencher.core.newtypes import ResourceId
 from bencher.core.schema import documented
@@ -24,6 +24,7 @@ from bencher.projects.serializers import (
     user_key_json,
 )
 from bencher.projects.services import keys, users
+from bencher.projects.views.credentials import OneCredential
 
 
 class UserView(ApiView):
@@ -83,7 +84,9 @@ class Keys(UserView):
         return Reply(user_key_created_json(row, key), 201)
 
 
-class OneKey(UserView):
+class OneKey(OneCredential, UserView):
+    json = staticmethod(user_key_json)
+
     def row(self) -> UserKey:
         subject, pk = self.subject(), self.uuid("key")
         if self.caller.user_key is not None and self.caller.user_key.pk != pk:
@@ -93,20 +96,12 @@ class OneKey(UserView):
     @documented(returns=JsonUserKey)
     def get(self, request: Any, user: str, key: str) -> Reply:
         """One key, without its secret."""
-        return Reply(user_key_json(self.row()))
+        return self.shown()
 
     @documented(body=JsonUpdateKey, returns=JsonUserKey)
     def patch(self, request: Any, user: str, key: str) -> Reply:
         """Rename a key."""
-        body, row = self.body(JsonUpdateKey), self.row()
-        keys.rename(key=row, name=body.name)
-        return Reply(user_key_json(row))
-
-    @documented(status=204)
-    def delete(self, request: Any, user: str, key: str) -> Reply:
-        """Revoke a key."""
-        keys.revoke(key=self.row(), now=self.now)
-        return no_content()
+        return self.renamed()
 
 
 class Tokens(UserView):
@@ -125,24 +120,18 @@ class Tokens(UserView):
         raise NotAllowed("API tokens are not made any more: make a user key")
 
 
-class OneToken(UserView):
+class OneToken(OneCredential, UserView):
+    json = staticmethod(token_json)
+
     def row(self) -> ApiToken:
         return find_credential(ApiToken.objects.filter(user=self.subject()), self.uuid("token"))
 
     @documented(returns=JsonToken)
     def get(self, request: Any, user: str, token: str) -> Reply:
         """One legacy token."""
-        return Reply(token_json(self.row()))
+        return self.shown()
 
     @documented(body=JsonUpdateKey, returns=JsonToken)
     def patch(self, request: Any, user: str, token: str) -> Reply:
         """Rename a legacy token."""
-        body, row = self.body(JsonUpdateKey), self.row()
-        keys.rename(key=row, name=body.name)
-        return Reply(token_json(row))
-
-    @documented(status=204)
-    def delete(self, request: Any, user: str, token: str) -> Reply:
-        """Revoke a legacy token."""
-        keys.revoke(key=self.row(), now=self.now)
-        return no_content()
+        return self.renamed()
