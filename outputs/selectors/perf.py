@@ -1,4 +1,4 @@
-"""The perf query: series of metrics over the versions of a branch (rest.md 5.8). Six queries, however many series and points."""
+"""The perf query: series of metrics over the versions of a branch (rest.md 5.8). Six or seven queries, however many series and points."""
 
 from __future__ import annotations
 
@@ -9,61 +9,13 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import F
-
+from bencher.core.compiled import Compiled, Slot
 from bencher.projects.models import Project
 from bencher.specs.models import Spec
-from outputs.models import Benchmark, Branch, Head, Measure, Metric, Testbed, ThresholdModel
-from outputs.selectors.reports import in_bulk
-from outputs.selectors.texts import MomentText, UuidText
+from outputs.models import Benchmark, Branch, Head, Measure, Testbed, ThresholdModel
+from outputs.selectors.points import Key, Point, key_of, series_points
 
 LIMIT = 255
-
-
-class Point(NamedTuple):
-    """One metric of a series, as columns of one query. UUIDs and moments are texts, as JSON shows them."""
-
-    head_id: str
-    testbed_id: str
-    benchmark_id: str
-    measure_id: str
-    spec_id: UUID | None
-    report_id: str
-    iteration: int
-    start_time: str
-    end_time: str
-    number: int
-    hash: str | None
-    metric_id: str
-    value: float
-    lower_value: float | None
-    upper_value: float | None
-    model_id: UUID | None
-    baseline: float | None
-    lower_limit: float | None
-    upper_limit: float | None
-    alert_id: str | None
-    alert_limit: str | None
-    alert_status: str | None
-    alert_modified: str | None
-    change_before: float | None
-    change_after: float | None
-    change_p_value: float | None
-
-
-COLUMNS: tuple[Any, ...] = (
-    *(UuidText("report__version__head_versions__head_id"), UuidText("report__testbed_id"), UuidText("benchmark_id")),
-    *(UuidText("measure_id"), F("report__spec_id"), UuidText("report_id"), F("iteration")),
-    *(MomentText("report__start_time"), MomentText("report__end_time")),
-    *map(F, ("report__version__head_versions__number", "report__version__hash")),
-    UuidText("id"),
-    *map(F, ("value", "lower_value", "upper_value", "model_id", "baseline", "lower_limit", "upper_limit")),
-    *(UuidText("alert__id"), F("alert__limit"), F("alert__status"), MomentText("alert__modified")),
-    *map(F, ("change_point__before", "change_point__after", "change_point__p_value")),
-)
-ORDER = ("report__version__head_versions__number", "report__start_time", "iteration", "id")
-Key = tuple[str, str, str, str]
-"""Head, testbed, benchmark, measure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +30,20 @@ class Wanted:
     measures: Sequence[UUID]
     start_time: datetime | None = None
     end_time: datetime | None = None
+
+
+def _known(kind: type[Any], related: tuple[str, ...] | None = None) -> Compiled[Any]:
+    rows = kind.objects.filter(project=Slot("project"), id__among=Slot("ids")).order_by("id")
+    return Compiled(lambda: rows.select_related(*related) if related else rows)
+
+
+_KNOWN: dict[type[Any], Compiled[Any]] = {
+    Branch: _known(Branch, ("head__start_version",)),
+    **{kind: _known(kind) for kind in (Testbed, Benchmark, Measure)},
+}
+_HEADS = Compiled(lambda: Head.objects.select_related("start_version").filter(id__among=Slot("ids")).order_by("id"))
+_SPECS = Compiled(lambda: Spec.objects.filter(id__among=Slot("ids")).order_by("id"))
+_MODELS = Compiled(lambda: ThresholdModel.objects.select_related("threshold").filter(id__among=Slot("ids")).order_by("id"))
 
 
 class Line(NamedTuple):
@@ -106,27 +72,32 @@ def perf(project: Project, wanted: Wanted) -> tuple[list[Line], dict[UUID, Thres
     lists = _lists(project, wanted)
     if not all(any(item is not None for item in items) for items in lists):
         return [], {}
-    points: dict[Key, list[Point]] = {}
-    for row in _points(lists, wanted):
-        points.setdefault(row[:4], []).append(row)
+    points = series_points(
+        heads={pair[1].id for pair in lists.heads if pair},
+        testbeds={pair[0].id for pair in lists.testbeds if pair},
+        benchmarks={row.id for row in lists.benchmarks if row},
+        measures={row.id for row in lists.measures if row},
+        start=wanted.start_time,
+        end=wanted.end_time,
+    )
     lines = [line for line in _combine(lists, points) if line.points]
     models = {point.model_id for line in lines for point in line.points if point.model_id}
-    return lines, in_bulk(ThresholdModel.objects.select_related("threshold"), models)
+    return lines, {row.id: row for row in _MODELS.rows(ids=models)} if models else {}
 
 
 def _lists(project: Project, wanted: Wanted) -> _Lists:
     def known(model: Any, ids: Sequence[UUID]) -> dict[UUID, Any]:
-        return in_bulk(model.objects.filter(project=project), set(ids[:LIMIT]))
+        return {row.id: row for row in _KNOWN[model].rows(project=project.id, ids=set(ids[:LIMIT]))}
 
     branches, testbeds = known(Branch, wanted.branches), known(Testbed, wanted.testbeds)
     benchmarks, measures = known(Benchmark, wanted.benchmarks), known(Measure, wanted.measures)
     pairs = list(zip_longest(wanted.branches[:LIMIT], wanted.heads[: len(wanted.branches)][:LIMIT]))
-    heads = in_bulk(
-        Head.objects.select_related("start_version"),
-        {head or branches[branch].head_id for branch, head in pairs if branch in branches},
-    )
+    heads = {branch.head_id: branch.head for branch in branches.values()}
+    if others := {head for _, head in pairs if head} - heads.keys():
+        heads |= {row.id: row for row in _HEADS.rows(ids=others)}
     places = list(zip_longest(wanted.testbeds[:LIMIT], wanted.specs[: len(wanted.testbeds)][:LIMIT]))
-    specs = in_bulk(Spec.objects.all(), {spec for _, spec in places if spec})
+    wanted_specs = {spec for _, spec in places if spec}
+    specs = {row.id: row for row in _SPECS.rows(ids=wanted_specs)} if wanted_specs else {}
     return _Lists(
         [_head(branches.get(branch), head, heads) for branch, head in pairs],
         [_place(testbeds.get(testbed), spec, specs) for testbed, spec in places],
@@ -148,20 +119,6 @@ def _place(testbed: Testbed | None, spec_id: UUID | None, specs: dict[UUID, Spec
     return testbed, specs[spec_id] if spec_id else None
 
 
-def _points(lists: _Lists, wanted: Wanted) -> Iterator[Point]:
-    rows = Metric.objects.filter(
-        benchmark__among={row.id for row in lists.benchmarks if row},
-        measure__among={row.id for row in lists.measures if row},
-        report__testbed__among={pair[0].id for pair in lists.testbeds if pair},
-        report__version__head_versions__head__among={pair[1].id for pair in lists.heads if pair},
-    )
-    if wanted.start_time is not None:
-        rows = rows.filter(report__start_time__gte=wanted.start_time)
-    if wanted.end_time is not None:
-        rows = rows.filter(report__end_time__lte=wanted.end_time)
-    return map(Point._make, rows.order_by(*ORDER).values_list(*COLUMNS))
-
-
 def _combine(lists: _Lists, points: dict[Key, list[Point]]) -> Iterator[Line]:
     """The cross product in order, up to the first combination whose places (from 1) multiply to more than 255."""
     for first, head in enumerate(lists.heads, 1):
@@ -172,7 +129,7 @@ def _combine(lists: _Lists, points: dict[Key, list[Point]]) -> Iterator[Line]:
                         return
                     if head and place and benchmark and measure:
                         (branch, shown), (testbed, spec) = head, place
-                        found = points.get((str(shown.id), str(testbed.id), str(benchmark.id), str(measure.id)), [])
+                        found = points.get((key_of(shown.id), key_of(testbed.id), key_of(benchmark.id), key_of(measure.id)), [])
                         yield Line(branch, shown, testbed, spec, benchmark, measure, _of_spec(found, spec))
 
 

@@ -15,7 +15,7 @@ from bencher.specs.serializers import JsonSpec, spec_json_or_none
 from outputs.models import Benchmark, Branch, Head, Measure, Testbed
 
 
-class JsonVersion(msgspec.Struct):
+class JsonVersion(msgspec.Struct, gc=False):
     number: int
     hash: str | None
 

@@ -37,7 +37,7 @@ from outputs.serializers.thresholds import (
 )
 
 
-class JsonPerfMetric(msgspec.Struct):
+class JsonPerfMetric(msgspec.Struct, gc=False):
     report: UUID
     iteration: int
     start_time: Moment

@@ -24,14 +24,14 @@ from outputs.serializers.dimensions import (
 )
 
 
-class JsonMetric(msgspec.Struct):
+class JsonMetric(msgspec.Struct, gc=False):
     uuid: UUID
     value: float
     lower_value: float | None
     upper_value: float | None
 
 
-class JsonBoundary(msgspec.Struct):
+class JsonBoundary(msgspec.Struct, gc=False):
     """All null: there was too little history, or the test could do nothing with it."""
 
     baseline: float | None
