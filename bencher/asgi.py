@@ -10,5 +10,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "bencher.settings")
 django.setup(set_prefix=False)
 
 from bencher.routing import site  # noqa: E402  (needs the apps)
+from bencher.serving.pace import settle  # noqa: E402
 
 application = site()
+settle()
