@@ -17,7 +17,7 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import forkserver
@@ -60,6 +60,24 @@ RESULTS: Final = msgspec.msgpack.Decoder(list[tuple[int, Parsed]])
 
 class ParserUnavailable(Exception):
     """No fault of the text: children are gone, busy or stopping. The caller may try again."""
+
+
+class Places:
+    """So many callers wait for children at once: threads that wait are not there for anybody else."""
+
+    def __init__(self, count: int, patience: float) -> None:
+        """``patience``: seconds that one may wait for a place."""
+        self._free, self._patience = threading.BoundedSemaphore(count), patience
+
+    @contextlib.contextmanager
+    def taken(self) -> Iterator[None]:
+        """Raises ParserUnavailable when no place becomes free."""
+        if not self._free.acquire(timeout=self._patience):
+            raise ParserUnavailable("too many texts are being parsed")
+        try:
+            yield
+        finally:
+            self._free.release()
 
 
 def _child(memory: int) -> None:
@@ -136,16 +154,24 @@ class Parsers:
         fold: str | None = None,
         limit: float = LIMIT,
         wait: float = 30.0,
+        places: Places | None = None,
     ) -> list[tuple[int, Parsed]]:
         """``parse_results`` in a child; blocks the calling thread.
 
-        The text has ``limit`` seconds from when a child takes it; ``wait`` is how long one may take to do so. Raises AdapterError as
+        The text has ``limit`` seconds from when a child takes it; ``wait`` is how long one may take to do so; what needs a child at all takes one of
+        the ``places``. Raises AdapterError as
         ``parse_results`` does, and with the verdict ``too_slow`` for a text over its budget of time or memory; ParserUnavailable for faults
         of ours; ValueError for settings that do not exist.
         """
         normalize(adapter)
         if (done := _inline(texts, adapter, average, fold)) is not None:
             return done
+        with places.taken() if places else contextlib.nullcontext():
+            return self._in_child(limit, wait, texts, adapter, average, fold)
+
+    def _in_child(
+        self, limit: float, wait: float, texts: list[str], adapter: str, average: str | None, fold: str | None
+    ) -> list[tuple[int, Parsed]]:
         for _attempt in range(ATTEMPTS):
             future = self._submit(limit, texts, adapter, average, fold)
             try:

@@ -22,7 +22,7 @@ from outputs import notify
 from outputs.adapters.parse import normalize
 from outputs.adapters.results import AdapterError
 from outputs.models import Alert, Branch, ChangePoint, Head, HeadVersion, Metric, Report, Testbed, Version
-from outputs.parsing import ParserUnavailable, parsers
+from outputs.parsing import ParserUnavailable, Places, parsers
 from outputs.requests import LocalRun, Settings, StartPoint, Thresholds
 from outputs.selectors.history import Series
 from outputs.services import branches, bulk, dimensions, preparation, thresholds
@@ -30,6 +30,10 @@ from outputs.services.preparation import Iterations, Prepared, Target
 from outputs.verdicts import Verdict, of_failure, stored
 
 __all__ = ["Prepared", "create_report", "delete_report", "deliver", "prepare", "run_local"]
+
+
+REQUESTS = Places(5, patience=0.5)
+"""Of the eight threads that answer requests (``bencher/api_handler.py``), so many may wait for texts to be parsed; the others go on."""
 
 
 # -- for a job ------------------------------------------------------------------------------------------------------
@@ -188,7 +192,9 @@ def run_local(*, project: Project, user: User | None, request: LocalRun, now: da
     )
     settings = request.settings or Settings()
     try:
-        parsed = parsers.parse(request.results, adapter=settings.adapter or "magic", average=settings.average, fold=settings.fold)
+        parsed = parsers.parse(
+            request.results, adapter=settings.adapter or "magic", average=settings.average, fold=settings.fold, places=REQUESTS
+        )
         return _complete(project, user, request, branch, testbed, parsed, now)
     except ParserUnavailable as fault:
         raise Busy("the results cannot be parsed right now, try again") from fault

@@ -19,7 +19,7 @@ import pytest
 from outputs import parsing
 from outputs.adapters.parse import parse_results
 from outputs.adapters.results import AdapterError
-from outputs.parsing import Parsers, ParserUnavailable
+from outputs.parsing import Parsers, ParserUnavailable, Places
 
 ROOT = Path(parsing.__file__).parents[1]
 TEXT = "test a ... bench: 10 ns/iter (+/- 1)\n"
@@ -220,6 +220,32 @@ def test_too_many_are_refused_at_once(pool: Parsers, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(parsing, "QUEUE", 0)
     with pytest.raises(ParserUnavailable, match="too many"):
         pool.parse([TEXT])
+
+
+def test_a_place_is_needed_to_wait_and_given_back(single: Parsers, instead: Callable) -> None:
+    """With every place taken by slow texts a further one is refused soon, and what needs no child goes on."""
+    instead(hog)
+    places = Places(1, patience=0.05)
+    slow: list[str] = []
+
+    def parse() -> None:
+        with pytest.raises(AdapterError) as fault:
+            single.parse([TEXT], limit=1.0, places=places)
+        slow.append(fault.value.verdict)
+
+    thread = threading.Thread(target=parse)
+    thread.start()
+    while single._live == set():
+        time.sleep(0.01)
+    began = time.monotonic()
+    with pytest.raises(ParserUnavailable, match="too many texts"):
+        single.parse([TEXT], places=places)
+    assert single.parse([BMF], places=places) == parse_results([BMF])
+    assert time.monotonic() - began < 0.9
+    thread.join()
+    assert slow == ["too_slow"]
+    with places.taken():  # free again, also after a failure
+        pass
 
 
 async def test_a_cancelled_task_ends_its_child(single: Parsers, instead: Callable) -> None:
