@@ -11,15 +11,18 @@ import logging
 import os
 import time
 from multiprocessing import process
-from typing import Any
+from typing import Any, ClassVar
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "bencher.settings")
 
 from celery import Celery, Task
+from celery.exceptions import Ignore
 from celery.signals import setup_logging, worker_process_init
 from django.conf import settings
 from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES
+
+from bencher.rhythm import Every
 
 TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), "bencher.broker:Transport"))
 logger = logging.getLogger(__name__)
@@ -29,9 +32,18 @@ PAUSE = 2.0
 
 
 class Hint(Task):
-    """A task whose publication may be lost."""
+    """A task whose publication may be lost, and which the beat may send too often."""
 
     _silent_until = 0.0
+    _begun: ClassVar[dict[str, float]] = {}
+
+    def before_start(self, task_id: str, args: Any, kwargs: Any) -> None:
+        """What the beat sent while no worker was there is done once, not a thousand times. Celery's ``expires`` would compare two machines' clocks, and
+        drop everything when one of them is wrong."""
+        least = LEAST.get(self.name, 0.0)
+        if least and time.monotonic() - Hint._begun.get(self.name, -least) < least:
+            raise Ignore
+        Hint._begun[self.name] = time.monotonic()
 
     def apply_async(self, *args: Any, **options: Any) -> Any:
         """Publish; None when the broker cannot be reached (the sweep will find the work)."""
@@ -83,8 +95,7 @@ app.autodiscover_tasks(related_name="tasks_registry")
 
 
 def every(task: str, seconds: float) -> dict[str, Any]:
-    """A beat entry. A message that nobody took in time expires: no backlog after the worker was away."""
-    return {"task": task, "schedule": seconds, "options": {"expires": max(10.0, seconds * 2)}}
+    return {"task": task, "schedule": Every(seconds)}
 
 
 app.conf.beat_schedule = {
@@ -92,6 +103,8 @@ app.conf.beat_schedule = {
     "canary": every("bencher.canary", 10),
     "garbage": every("outputs.collect_garbage", 3600),
 }
+LEAST = {entry["task"]: entry["schedule"].seconds / 2 for entry in app.conf.beat_schedule.values()}
+"""Seconds between two runs of one of the beat's tasks in one process."""
 
 
 @app.task(name="bencher.canary")

@@ -36,7 +36,7 @@ def check_job(job_id: str) -> None:
     recovery.examine(job_id=UUID(job_id), now=clock.now())
 
 
-@shared_task(name="jobs.sweep", expires=30)
+@shared_task(name="jobs.sweep")
 def sweep() -> None:
     """Look after every job whose time is up, or whose results nobody parses."""
     with _alone() as alone:

@@ -218,7 +218,7 @@ class Channel(WebSocketProtocol):
             self.state == self.STATE_OPEN
             and not self.intake_paused
             and not self.outflow_paused
-            and time.time() - self.last_ping > self.server.limits.ping
+            and not 0 <= time.time() - self.last_ping <= self.server.limits.ping  # the clock may be set back
         ):
             self._sendAutoPing()
             self.last_ping = time.time()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -129,3 +131,34 @@ def test_runner_frozen_past_the_timeout(world: World) -> None:
     back = world.connect(runner, node=0)
     assert back.ask(completed(job, BMF)) == {"event": "ack", "job": job}
     until(lambda: world.status(job) == "processed", 60, "the late result counts")
+
+SET_BACK = """
+import datetime, time_machine
+time_machine.travel(datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=2), tick=True).start()
+"""
+
+
+def test_clock_set_back_two_days(production: Production, world: World, beating: Beating, tmp_path: Path) -> None:
+    """On a node with a web process and the beat: no live job is reaped, silent ones are, on either node; what is stored has the right time."""
+    (tmp_path / "sitecustomize.py").write_text(SET_BACK)
+    node = ("web1", "beat")
+    production.kill(*node)
+    for name in node:
+        production.run(name, PYTHONPATH=os.pathsep.join([str(tmp_path), production.env["PYTHONPATH"]]))
+    production.mend()
+    lines, jobs = executing(world, 4, beating)
+    assert production.processes["web1"].log.read_text().splitlines()[-1] < str(datetime.now(UTC) - timedelta(days=1))
+    silent = [world.executing(node=0), world.executing(node=1)]
+    for line, _, _ in silent:
+        line.drop()
+    for _, job, _ in silent:
+        until(lambda job=job: world.status(job) == "failed", HT + 20, "the silent job fails")
+    assert [world.status(job, node=1) for job in jobs] == ["running"] * 4
+    assert beating.stop() == []
+    new = world.submit(node=1)
+    deliver_all(world, lines, jobs)
+    for job, stamp in ((new, "created"), (jobs[0], "started"), (jobs[1], "started"), (jobs[1], "completed")):
+        at = world.call("GET", f"/v0/projects/{world.project}/jobs/{job}", node=1)[stamp]
+        assert abs(datetime.now(UTC) - datetime.fromisoformat(at)) < timedelta(minutes=2)
+    assert world.http.get(world.urls[1] + "/readyz").json() == world.http.get(world.urls[0] + "/readyz").json()
+    production.kill(*node)
