@@ -296,7 +296,8 @@ class Beating:
     def leave(self, line: Line) -> None:
         """It is somebody else's to use from now on."""
         with self._busy:
-            self.lines.remove(line)
+            if line in self.lines:
+                self.lines.remove(line)
 
     def stop(self) -> list[object]:
         self._on = False
@@ -315,8 +316,10 @@ def executing(world: World, number: int, beating: Beating) -> tuple[list[Line], 
     return lines, jobs
 
 
-def deliver_all(world: World, lines: list[Line], jobs: list[str]) -> None:
+def deliver_all(world: World, lines: list[Line], jobs: list[str], beating: Beating) -> None:
+    """Every runner delivers, while those that have not yet done so beat; what is delivered is processed."""
     for line, job in zip(lines, jobs, strict=True):
+        beating.leave(line)
         assert line.ask(completed(job, BMF)) == {"event": "ack", "job": job}
     for job in jobs:
         until(lambda job=job: world.status(job) == "processed", 60, f"job {job} is processed")
