@@ -35,6 +35,27 @@ def uuid7() -> uuid.UUID:
     return uuid.UUID(int=(milliseconds & ((1 << 48) - 1)) << 80 | 0x7 << 76 | fraction << 64 | 0b10 << 62 | low)
 
 
+def uuid7s(count: int) -> list[uuid.UUID]:
+    """So many of them, at a quarter of the price."""
+    global _last
+    with _lock:
+        first = max(time.time_ns() * 4096 // 1_000_000, _last + 1)
+        _last = first + max(count, 1) - 1
+    noise = os.urandom(8 * count)
+    made = []
+    for place in range(count):
+        milliseconds, fraction = divmod(first + place, 4096)
+        low = int.from_bytes(noise[8 * place : 8 * place + 8], "big") & ((1 << 62) - 1)
+        one = _bare(uuid.UUID)
+        _set(one, "int", (milliseconds & ((1 << 48) - 1)) << 80 | 0x7 << 76 | fraction << 64 | 0b10 << 62 | low)
+        _set(one, "is_safe", uuid.SafeUUID.unknown)
+        made.append(one)
+    return made
+
+
+_bare, _set = object.__new__, object.__setattr__  # UUID.__init__ looks at ten ways to be called
+
+
 def slugify(text: str) -> str:
     """``text`` transliterated to ``[a-z0-9-]``, at most 64 characters; may be empty."""
     if _PLAIN.fullmatch(text):  # needs no transliteration: 20 times as fast, and a report has thousands of names

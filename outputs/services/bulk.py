@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
 from django.db import connection, models, transaction
+
+ROWS = 500
+"""Rows of one statement on SQLite. Python hands its lock over at every statement: with one a row, ten thousand times beside busy threads."""
 
 Columns = dict[str, Sequence[Any]]
 """Field name -> its values; all of one length."""
@@ -29,9 +33,11 @@ def insert(model: type[models.Model], columns: Columns, *, ignore_conflicts: boo
             arrays = ", ".join(f"%s::{_array_type(field)}[]" for field in fields)
             cursor.execute(f"{into} SELECT * FROM unnest({arrays}){conflict}", [list(values) for values in columns.values()])
         else:
-            marks = ", ".join(["%s"] * len(fields))
-            stored = [_stored(values) for values in columns.values()]
-            cursor.executemany(f"{into} VALUES ({marks}){conflict}", list(zip(*stored, strict=True)))
+            marks = f"({', '.join(['%s'] * len(fields))})"
+            rows = list(zip(*map(_stored, columns.values()), strict=True))
+            for first in range(0, len(rows), ROWS):
+                some = rows[first : first + ROWS]
+                cursor.execute(f"{into} VALUES {', '.join([marks] * len(some))}{conflict}", list(chain.from_iterable(some)))
 
 
 def _array_type(field: Any) -> str:
@@ -41,7 +47,15 @@ def _array_type(field: Any) -> str:
 def _stored(values: Sequence[Any]) -> Sequence[Any]:
     """The values as SQLite keeps them."""
     convert = _CONVERTERS.get(type(next((value for value in values if value is not None), None)))
-    return values if convert is None else [None if value is None else convert(value) for value in values]
+    if convert is None:
+        return values
+    known: dict[int, Any] = {id(None): None}  # most columns of UUIDs name few objects many times
+    found = []
+    for value in values:
+        if (key := id(value)) not in known:
+            known[key] = convert(value)
+        found.append(known[key])
+    return found
 
 
 _CONVERTERS: dict[type, Callable[[Any], Any]] = {

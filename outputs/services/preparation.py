@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import NamedTuple, cast
 from uuid import UUID
 
 from bencher.core.compiled import Compiled, Slot
 from bencher.core.errors import Invalid
-from bencher.core.ids import uuid7
+from bencher.core.ids import uuid7s
 from bencher.projects.models import Project
 from outputs import detection, verdicts
 from outputs.adapters.results import Metric as Number
@@ -98,24 +99,24 @@ def _values(project: Project, parsed: Iterations, now: datetime) -> list[Value]:
     meant = resolution.benchmarks(project=project, texts=names, now=now)
     texts = {text for _, results in parsed for metrics in results.benchmarks.values() for text in metrics}
     measures = resolution.measures(project=project, texts=texts, now=now)
-    found: dict[tuple[int, UUID, UUID], tuple[Number, bool]] = {}
+    found: dict[tuple[int, int, int], tuple[int, UUID, UUID, Number, bool]] = {}
     for iteration, results in parsed:
         for text, metrics in results.benchmarks.items():
             benchmark = meant[text, results.name_ids]
-            for measure, number in metrics.items():
-                found[iteration, benchmark.id, measures[measure]] = number, benchmark.ignored
-    return [
-        Value(uuid7(), iteration, benchmark, measure, number, ignored)
-        for (iteration, benchmark, measure), (number, ignored) in sorted(found.items(), key=lambda item: item[0][0])
-    ]
+            for name, number in metrics.items():
+                measure = measures[name]
+                # by numbers: a UUID's hash is made by Python each time
+                found[iteration, benchmark.id.int, measure.int] = iteration, benchmark.id, measure, number, benchmark.ignored
+    ordered = sorted(found.values(), key=itemgetter(0))
+    return [Value(id, *rest) for id, rest in zip(uuid7s(len(ordered)), ordered, strict=True)]
 
 
 def _counts(values: Sequence[Value]) -> list[list[int]]:
-    benchmarks: dict[int, set[UUID]] = {}
-    measures: dict[int, set[UUID]] = {}
+    benchmarks: dict[int, set[int]] = {}
+    measures: dict[int, set[int]] = {}
     for value in values:
-        benchmarks.setdefault(value.iteration, set()).add(value.benchmark_id)
-        measures.setdefault(value.iteration, set()).add(value.measure_id)
+        benchmarks.setdefault(value.iteration, set()).add(value.benchmark_id.int)
+        measures.setdefault(value.iteration, set()).add(value.measure_id.int)
     return [[len(benchmarks[iteration]), len(measures[iteration])] for iteration in sorted(benchmarks)]
 
 

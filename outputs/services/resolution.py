@@ -15,7 +15,7 @@ from uuid import UUID
 
 from bencher.core.compiled import Compiled, Slot
 from bencher.core.errors import Invalid, Missing
-from bencher.core.ids import slugify, suffixed, uuid7
+from bencher.core.ids import slugify, suffixed, uuid7s
 from bencher.projects.limiting import creating
 from bencher.projects.models import Project
 from outputs.models import Benchmark, Measure
@@ -133,7 +133,7 @@ def _insert(model: type[Dimension], project: Project, missing: list[Mention], no
     count = len(slugs)
     creating(word(model), project_id=project.id, now=now, number=count)
     columns: bulk.Columns = {
-        "id": [uuid7() for _ in slugs],
+        "id": uuid7s(count),
         "project": [project.id] * count,
         "name": list(slugs),
         "slug": list(slugs.values()),

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from bencher.core.ids import as_uuid, base36, is_key, is_slug, key_hash, new_key, slugify, suffixed, uuid7
+from bencher.core.ids import as_uuid, base36, is_key, is_slug, key_hash, new_key, slugify, suffixed, uuid7, uuid7s
 
 
 def test_uuid7_grows() -> None:
@@ -16,6 +16,15 @@ def test_uuid7_grows() -> None:
     assert made == sorted(made)
     assert {one.version for one in made} == {7}
     assert {one.variant for one in made} == {uuid.RFC_4122}
+
+
+def test_many_uuid7_at_once() -> None:
+    before, made, after = uuid7(), uuid7s(1000), uuid7()
+    assert uuid7s(0) == []
+    assert [before, *made, after] == sorted({before, *made, after})
+    assert {(one.version, one.variant, one.is_safe) for one in made} == {(before.version, before.variant, before.is_safe)}
+    assert [uuid.UUID(str(one)) for one in made] == made
+    assert hash(made[0]) == hash(uuid.UUID(made[0].hex))
 
 
 def test_uuid7_of_many_threads_are_different() -> None:
