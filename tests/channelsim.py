@@ -16,7 +16,7 @@ from jobs.dispatch import ChannelDispatch
 from runners.models import Runner
 from runners.protocol import messages, signals
 from runners.protocol.server import ServerSession
-from tests.jobworld import NOW
+from tests.jobs_world import NOW
 
 T = TypeVar("T")
 _asked: deque[tuple[Callable[[], Any], asyncio.Future[Any]]] = deque()

@@ -14,6 +14,7 @@ from django.test import Client
 from bencher.core.ids import key_hash, new_key, uuid7
 from bencher.projects.models import Membership, Organization, Project, ProjectKey, User, UserKey
 from bencher.specs.models import Spec
+from jobs.lifecycle import IN_FLIGHT, Status
 from jobs.models import Job
 from jobs.output import encode
 from outputs.models import Report
@@ -51,29 +52,38 @@ def project_key(project: Project) -> str:
     return key
 
 
-def make_project(owner: User | None = None, *, private: bool = False, priority: int = 100) -> Project:
-    """In an organization of its own; unclaimed without an owner."""
+def make_project(
+    owner: User | None = None,
+    *,
+    private: bool = False,
+    priority: int = 100,
+    claimed: bool | None = None,
+    organization: Organization | None = None,
+    now: datetime = NOW,
+) -> Project:
+    """In an organization of its own unless one is given. That is claimed when there is an owner, or when ``claimed`` says so."""
     name = fresh("project")
-    claimed = None if owner is None else NOW
-    organization = Organization.objects.create(
-        name=name, slug=name, claimed=claimed, priority=priority if claimed else 0, created=NOW, modified=NOW
-    )
+    taken = owner is not None if claimed is None else claimed
+    if organization is None:
+        organization = Organization.objects.create(
+            name=name, slug=name, claimed=now if taken else None, priority=priority if taken else 0, created=now, modified=now
+        )
     if owner is not None:
-        Membership.objects.create(organization=organization, user=owner, created=NOW, modified=NOW)
+        Membership.objects.create(organization=organization, user=owner, created=now, modified=now)
     visibility = "private" if private else "public"
-    return Project.objects.create(organization=organization, name=name, slug=name, visibility=visibility, created=NOW, modified=NOW)
+    return Project.objects.create(organization=organization, name=name, slug=name, visibility=visibility, created=now, modified=now)
 
 
-def make_spec(**values: Any) -> Spec:
+def make_spec(now: datetime = NOW, **values: Any) -> Spec:
     name = fresh("spec")
     hardware = {"os": "linux", "architecture": "x86_64", "cpu": 2, "memory": 4 << 30, "disk": 10 << 30}
-    return Spec.objects.create(**{"name": name, "slug": name, **hardware, "created": NOW, "modified": NOW, **values})
+    return Spec.objects.create(**{"name": name, "slug": name, **hardware, "created": now, "modified": now, **values})
 
 
-def make_runner(*specs: Spec) -> Runner:
+def make_runner(*specs: Spec, now: datetime = NOW, key: str | None = None) -> Runner:
     name = fresh("runner")
-    runner = Runner.objects.create(name=name, slug=name, key_hash=key_hash(name), created=NOW, modified=NOW)
-    RunnerSpec.objects.bulk_create(RunnerSpec(runner=runner, spec=spec, created=NOW) for spec in specs)
+    runner = Runner.objects.create(name=name, slug=name, key_hash=key_hash(key or name), created=now, modified=now)
+    RunnerSpec.objects.bulk_create(RunnerSpec(runner=runner, spec=spec, created=now) for spec in specs)
     return runner
 
 
@@ -98,18 +108,51 @@ def make_report(
 
 
 def make_job(
-    project: Project | None = None, spec: Spec | None = None, *, adapter: str = "magic", config: dict[str, Any] | None = None, **values: Any
+    project: Project | None = None,
+    spec: Spec | None = None,
+    *,
+    status: str = Status.PENDING,
+    runner: Runner | None = None,
+    timeout: int = 60,
+    adapter: str = "magic",
+    config: dict[str, Any] | str | None = None,
+    now: datetime = NOW,
+    **values: Any,
 ) -> Job:
-    """A pending job, or whatever ``values`` say."""
-    project = project or make_project(make_user())
-    spec = spec or make_spec()
+    """A job in ``status``, with the stamps that belong to it. ``config``: the whole text, or what differs from the usual."""
+    project = project or make_project(claimed=True, now=now)
+    spec = spec or make_spec(now)
     job_id = uuid7()
-    report = make_report(project, spec, adapter=adapter, job=job_id)
-    text = json.dumps({"registry": "http://localhost:6610/", "project": str(project.pk), "digest": DIGEST, "timeout": 60, **(config or {})})
-    defaults = {"timeout": 60, "priority": 100, "created": NOW, "modified": NOW}
+    if not isinstance(config, str):
+        usual = {"registry": "http://localhost:6610/", "project": str(project.pk), "digest": DIGEST, "timeout": timeout}
+        config = json.dumps({**usual, **(config or {})})
+    columns = {"priority": project.organization.priority, "source_ip": "127.0.0.1", "timeout": timeout, "created": now, "modified": now}
     return Job.objects.create(
-        id=job_id, project=project, organization=project.organization, report=report, spec=spec, config=text, **{**defaults, **values}
+        id=job_id,
+        project=project,
+        organization=project.organization,
+        report=make_report(project, spec, adapter=adapter, job=job_id, now=now),
+        spec=spec,
+        status=status,
+        config=config,
+        **{**columns, **_stamps(status, runner, timeout, now), **values},
     )
+
+
+def _stamps(status: str, runner: Runner | None, timeout: int, now: datetime) -> dict[str, Any]:
+    stamps: dict[str, Any] = {}
+    if status != Status.PENDING:
+        stamps |= {"claimed": now, "liveness": now, "runner": runner}
+    if status in (Status.RUNNING, Status.COMPLETED, Status.PROCESSED):
+        stamps |= {"started": now, "due": now.replace(microsecond=0) + timedelta(seconds=timeout)}
+    if status not in (*IN_FLIGHT, Status.PENDING):
+        stamps |= {"completed": now}
+    return stamps
+
+
+def history(job: Job) -> list[tuple[str | None, str]]:
+    """(from, to) of every entry of the job's history."""
+    return list(job.events.order_by("id").values_list("source", "target"))
 
 
 def ran(job: Job, *results: IterationOutput, error: str | None = None, seconds: int = 90, status: str = "completed", **values: Any) -> Job:

@@ -13,7 +13,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from jobs.models import Job
-from tests.jobworld import make_job, make_runner, make_spec
+from tests.jobs_world import make_job, make_runner, make_spec
 
 pytestmark = pytest.mark.django_db
 
@@ -30,10 +30,10 @@ def jobs() -> dict[str, Job]:
     runner = make_runner(spec)
     past = now - timedelta(hours=9)
     return {
-        "failed": make_job(spec, status="claimed", runner=runner, now=past),
-        "canceled": make_job(spec, status="running", runner=runner, now=past),
-        "reprocessed": make_job(spec, status="completed", runner=runner, now=past),
-        "live": make_job(spec, status="claimed", runner=runner, now=now),
+        "failed": make_job(spec=spec, status="claimed", runner=runner, now=past),
+        "canceled": make_job(spec=spec, status="running", runner=runner, now=past),
+        "reprocessed": make_job(spec=spec, status="completed", runner=runner, now=past),
+        "live": make_job(spec=spec, status="claimed", runner=runner, now=now),
     }
 
 
@@ -63,7 +63,7 @@ def test_recover_hands_results_to_the_workers(jobs: dict[str, Job], settings: An
 
 
 def test_cancel_job() -> None:
-    job = make_job(make_spec())
+    job = make_job(spec=make_spec())
     assert json.loads(run("cancel_job", str(job.pk), "--json")) == {"job": str(job.pk), "status": "canceled"}
     job.refresh_from_db()
     assert (job.status, job.events.get().actor_name) == ("canceled", "cancel_job")

@@ -25,7 +25,7 @@ from runners.protocol import messages as m
 from runners.protocol import signals
 from runners.protocol.errors import Undecodable
 from tests.channelsim import Clock, Line, Site, without_threads
-from tests.jobworld import NOW, make_job, make_project, make_runner, make_spec
+from tests.jobs_world import NOW, make_job, make_project, make_runner, make_spec
 
 pytestmark = pytest.mark.django_db
 FOLDER = Path(__file__).parents[2] / "data" / "conversations"
@@ -42,7 +42,7 @@ class Replay:
         settings.BENCHER_HEARTBEAT_TIMEOUT = head["settings"]["heartbeat_timeout"]
         settings.BENCHER_JOB_TIMEOUT_GRACE_PERIOD = head["settings"]["job_timeout_grace_period"]
         self.site = Site(clock)
-        self.spec, self.project = make_spec(), make_project()
+        self.spec, self.project = make_spec(), make_project(claimed=True)
         self.runner = make_runner(self.spec)
         self.ours: dict[UUID, UUID] = {}
         self.lines: dict[int, Line] = {}
@@ -106,7 +106,7 @@ class Replay:
         frame = next((frame for _, frame in self.frames if frame["event"] == "job" and frame["uuid"] == str(recorded)), None)
         assert frame is not None
         config = {**frame["config"], "project": str(self.project.pk)}
-        job = make_job(self.spec, project=self.project, now=self.clock.now(), timeout=frame["timeout"], config=json.dumps(config))
+        job = make_job(spec=self.spec, project=self.project, now=self.clock.now(), timeout=frame["timeout"], config=json.dumps(config))
         self.ours[recorded] = job.pk
         notify.pending(self.spec.pk)
         self.site.settle()

@@ -18,7 +18,7 @@ from runners.protocol import messages as m
 from runners.protocol import signals
 from runners.protocol.errors import CloseReason
 from tests.channelsim import Clock, Line, Site, without_threads
-from tests.jobworld import make_job, make_runner, make_spec
+from tests.jobs_world import make_job, make_runner, make_spec
 
 pytestmark = pytest.mark.django_db
 READY, RUNNING, HEARTBEAT = m.Ready(poll_timeout=30), m.Running(), m.Heartbeat()
@@ -45,7 +45,7 @@ def runner() -> Runner:
 
 
 def pending(runner: Runner, **values: Any) -> Job:
-    return make_job(runner.specs.get(), **values)
+    return make_job(spec=runner.specs.get(), **values)
 
 
 def executing(site: Site, runner: Runner, **values: Any) -> tuple[Line, Job]:
@@ -120,7 +120,7 @@ def test_a_spec_attached_while_polling(site: Site) -> None:
     line = site.connect(runner)
     site.say(line, READY)
     runner.runner_specs.create(spec=spec, created=site.clock.now())
-    job = make_job(spec)
+    job = make_job(spec=spec)
     site.run(site.node._look())
     site.settle()
     assert line.executing == job.pk

@@ -25,7 +25,7 @@ from outputs.registry.storage import StorageError, get_job_output
 from runners.protocol import messages as m
 from runners.protocol import signals
 from tests.channelsim import Clock, Line, Site, without_threads
-from tests.jobworld import make_job, make_project, make_runner, make_spec
+from tests.jobs_world import make_job, make_project, make_runner, make_spec
 
 pytestmark = pytest.mark.django_db
 HT, GP, TIMEOUT = 5, 3, 20
@@ -43,13 +43,13 @@ class Interleaving(RuleBasedStateMachine):
         self.atomic.__enter__()
         self.site = Site(self.clock)
         self.spec = make_spec(self.clock.now())
-        self.project = make_project(self.clock.now())
+        self.project = make_project(claimed=True, now=self.clock.now())
         self.runners = [make_runner(self.spec, now=self.clock.now()) for _ in range(2)]
         self.acked: dict[UUID, list[str]] = {}
         self.deliveries = 0
         for runner in self.runners:
             self.site.connect(runner)
-            make_job(self.spec, project=self.project, now=self.clock.now(), timeout=TIMEOUT)
+            make_job(spec=self.spec, project=self.project, now=self.clock.now(), timeout=TIMEOUT)
 
     def teardown(self) -> None:
         self.site.close()
@@ -60,7 +60,7 @@ class Interleaving(RuleBasedStateMachine):
     @rule()
     def submit(self) -> None:
         if Job.objects.count() < 6:
-            make_job(self.spec, project=self.project, now=self.clock.now(), timeout=TIMEOUT)
+            make_job(spec=self.spec, project=self.project, now=self.clock.now(), timeout=TIMEOUT)
             notify.pending(self.spec.pk)
             self.site.settle()
 

@@ -10,7 +10,7 @@ import pytest
 from jobs.lifecycle import IN_FLIGHT, Status
 from jobs.liveness import Batch, Beat, Seen, write
 from jobs.models import Job
-from tests.jobworld import NOW, make_job, make_project, make_runner, make_spec
+from tests.jobs_world import NOW, make_job, make_project, make_runner, make_spec
 
 pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(seconds=7, microseconds=123456)
@@ -18,7 +18,7 @@ LATER = NOW + timedelta(seconds=7, microseconds=123456)
 
 def held(status: str = "running", **values: Any) -> Job:
     spec = make_spec()
-    return make_job(spec, status=status, runner=make_runner(spec), **{"channel": "c", **values})
+    return make_job(spec=spec, status=status, runner=make_runner(spec), **{"channel": "c", **values})
 
 
 @pytest.mark.parametrize("status", sorted(IN_FLIGHT))
@@ -76,9 +76,9 @@ def test_runners() -> None:
 
 
 def test_many_jobs_cost_as_many_statements_as_one(django_assert_max_num_queries: Any) -> None:
-    project, spec = make_project(), make_spec()
+    project, spec = make_project(claimed=True), make_spec()
     runner = make_runner(spec)
-    jobs = [make_job(spec, project=project, status="running", runner=runner, channel="c") for _ in range(40)]
+    jobs = [make_job(spec=spec, project=project, status="running", runner=runner, channel="c") for _ in range(40)]
     with django_assert_max_num_queries(5):
         write(Batch(beats=[Beat(job.pk, "c", LATER) for job in jobs], runners=[(runner.pk, LATER)]))
     assert set(Job.objects.values_list("liveness", flat=True)) == {LATER}

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from jobs import tasks
-from tests.jobworld import make_job, make_runner, make_spec
+from tests.jobs_world import make_job, make_runner, make_spec
 
 pytestmark = pytest.mark.django_db
 
 
 def silent(status: str = "claimed") -> Any:
     spec = make_spec()
-    return make_job(spec, status=status, runner=make_runner(spec), now=datetime.now(UTC) - timedelta(hours=9), timeout=10**6)
+    return make_job(spec=spec, status=status, runner=make_runner(spec), now=datetime.now(UTC) - timedelta(hours=9), timeout=10**6)
 
 
 def test_check_job() -> None:

@@ -11,7 +11,7 @@ from bencher.core import ids
 from bencher.core.errors import NotAuthenticated, TooMany
 from runners.authentication import admit_channel, authenticate_channel, bearer
 from runners.models import Runner
-from tests.jobworld import NOW, make_runner
+from tests.jobs_world import NOW, make_runner
 
 pytestmark = pytest.mark.django_db
 KEY = "bencher_runner_" + "A1b2C" * 6

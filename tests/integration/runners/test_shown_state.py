@@ -9,7 +9,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from runners.models import Runner
 from runners.serializers import runners_json
-from tests.jobworld import NOW, make_job, make_runner, make_spec
+from tests.jobs_world import NOW, make_job, make_runner, make_spec
 
 pytestmark = pytest.mark.django_db
 

@@ -22,7 +22,7 @@ from jobs.services.execute import WasCanceled, resume, start
 from jobs.services.reap import expire, sweep
 from jobs.services.terminal import deliver
 from runners.protocol.messages import Canceled, Completed, Failed, IterationOutput
-from tests.jobworld import NOW, make_job, make_project, make_runner, make_spec
+from tests.jobs_world import NOW, make_job, make_project, make_runner, make_spec
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]
 
@@ -75,9 +75,9 @@ def claimed(runner: Any, channel: str) -> UUID | None:
 
 def test_n_runners_n_jobs_n_starts() -> None:
     """Sixteen runners, sixteen jobs, all at once: no job twice, no runner empty."""
-    spec, project = make_spec(), make_project()
+    spec, project = make_spec(), make_project(claimed=True)
     runners = [make_runner(spec) for _ in range(16)]
-    jobs = [make_job(spec, project=project) for _ in range(16)]
+    jobs = [make_job(spec=spec, project=project) for _ in range(16)]
     found = at_once(*((lambda runner=runner: claimed(runner, "c")) for runner in runners))
     assert sorted(map(str, found)) == sorted(str(job.pk) for job in jobs)
 
@@ -85,14 +85,14 @@ def test_n_runners_n_jobs_n_starts() -> None:
 def test_more_runners_than_jobs() -> None:
     spec = make_spec()
     runners = [make_runner(spec) for _ in range(12)]
-    jobs = [make_job(spec) for _ in range(5)]
+    jobs = [make_job(spec=spec) for _ in range(5)]
     found = [pk for pk in at_once(*((lambda runner=runner: claimed(runner, "c")) for runner in runners)) if pk]
     assert sorted(found) == sorted(job.pk for job in jobs)
 
 
 def test_one_runner_on_many_channels() -> None:
     spec = make_spec()
-    runner, job = make_runner(spec), make_job(spec)
+    runner, job = make_runner(spec), make_job(spec=spec)
     found = at_once(*((lambda number=number: claimed(runner, f"c{number}")) for number in range(8)))
     assert [pk for pk in found if pk] == [job.pk]
 
@@ -102,10 +102,10 @@ def test_limits_hold_under_a_race(settings: Any, setting: str) -> None:
     """Of two jobs that share one place, one starts, whoever asks how often."""
     settings.BENCHER_TIER_LIMITS, settings.BENCHER_PROJECT_CONCURRENCY = setting == "tier", int(setting == "project")
     for _ in range(5):
-        spec, project = make_spec(), make_project()
+        spec, project = make_spec(), make_project(claimed=True)
         runners = [make_runner(spec) for _ in range(6)]
         for _ in range(3):
-            make_job(spec, project=project)
+            make_job(spec=spec, project=project)
         found = at_once(*((lambda runner=runner: claimed(runner, "c")) for runner in runners))
         assert sum(isinstance(pk, UUID) for pk in found) == 1, found
 
@@ -126,7 +126,7 @@ def test_terminal_messages_race(status: str) -> None:
     for _ in range(6):
         spec = make_spec()
         runner = make_runner(spec)
-        job = make_job(spec)
+        job = make_job(spec=spec)
         assert claimed(runner, "c") == job.pk
         if status != "claimed":
             start(job_id=job.pk, runner_id=runner.pk, channel="c", now=NOW)
@@ -145,7 +145,7 @@ def test_cancel_races_with_everything() -> None:
     """A committed ``canceled`` is never overwritten, whatever else happens in the same moment."""
     for _ in range(8):
         spec = make_spec()
-        runner, job = make_runner(spec), make_job(spec)
+        runner, job = make_runner(spec), make_job(spec=spec)
         claimed(runner, "c")
 
         def cancel(job: Job = job) -> Any:
@@ -168,7 +168,7 @@ def test_cancel_races_with_everything() -> None:
 def test_two_channels_resume_one_job() -> None:
     """Both are told they have it; the row names one, and only that one keeps it alive."""
     spec = make_spec()
-    runner, job = make_runner(spec), make_job(spec)
+    runner, job = make_runner(spec), make_job(spec=spec)
     claimed(runner, "old")
 
     def take(channel: str) -> Any:
@@ -188,7 +188,7 @@ def test_two_channels_resume_one_job() -> None:
 def test_resume_races_with_cancel_and_reaper() -> None:
     for _ in range(6):
         spec = make_spec()
-        runner, job = make_runner(spec), make_job(spec)
+        runner, job = make_runner(spec), make_job(spec=spec)
         claimed(runner, "old")
         outcomes = at_once(
             lambda job=job, runner=runner: resume(runner_id=runner.pk, channel="new", named=None, running=True, now=NOW),
@@ -203,9 +203,9 @@ def test_resume_races_with_cancel_and_reaper() -> None:
 
 def test_heartbeats_race_with_transitions() -> None:
     """Many processes write overlapping heartbeats while jobs end: no deadlock reaches anybody, no ended job is touched."""
-    spec, project = make_spec(), make_project()
+    spec, project = make_spec(), make_project(claimed=True)
     runner = make_runner(spec)
-    jobs = [make_job(spec, project=project) for _ in range(20)]
+    jobs = [make_job(spec=spec, project=project) for _ in range(20)]
     for _ in jobs:
         claimed(runner, "c")
     later = NOW + timedelta(seconds=5)
@@ -224,7 +224,7 @@ def test_heartbeats_race_with_transitions() -> None:
 def test_two_sweepers() -> None:
     spec = make_spec()
     runner = make_runner(spec)
-    jobs = [make_job(spec) for _ in range(10)]
+    jobs = [make_job(spec=spec) for _ in range(10)]
     for _ in jobs:
         claimed(runner, "c")
     late = NOW + timedelta(days=1)

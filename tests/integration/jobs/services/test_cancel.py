@@ -11,7 +11,7 @@ from bencher.core.errors import Clash, Missing
 from jobs.actors import user
 from jobs.models import Job
 from jobs.services.cancel import cancel_job
-from tests.jobworld import NOW, history, make_job, make_runner, make_spec
+from tests.jobs_world import NOW, history, make_job, make_runner, make_spec
 
 pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(seconds=9)
@@ -22,7 +22,7 @@ ANNA = user(uuid4(), "Anna")
 def test_at_once(status: str) -> None:
     """... and no sign of life of the runner."""
     spec = make_spec()
-    job = make_job(spec, status=status, runner=make_runner(spec))
+    job = make_job(spec=spec, status=status, runner=make_runner(spec))
     liveness = job.liveness
     canceled = cancel_job(job_id=job.pk, actor=ANNA, now=LATER)
     job.refresh_from_db()
@@ -36,7 +36,7 @@ def test_at_once(status: str) -> None:
 @pytest.mark.parametrize("status", ["completed", "processed", "failed", "canceled"])
 def test_too_late(status: str) -> None:
     spec = make_spec()
-    job = make_job(spec, status=status, runner=make_runner(spec))
+    job = make_job(spec=spec, status=status, runner=make_runner(spec))
     before = Job.objects.filter(pk=job.pk).values().get()
     with pytest.raises(Clash, match=status):
         cancel_job(job_id=job.pk, actor=ANNA, now=LATER)

@@ -13,7 +13,7 @@ from bencher.projects.models import Organization
 from jobs.models import Job
 from jobs.services.claim import claim, undo, waiting_work
 from outputs.registry.storage import StorageError, get_job_output
-from tests.jobworld import NOW, history, make_job, make_project, make_runner, make_spec
+from tests.jobs_world import NOW, history, make_job, make_project, make_runner, make_spec
 
 pytestmark = pytest.mark.django_db
 SECOND = timedelta(seconds=1)
@@ -27,7 +27,7 @@ def taken(runner: Any, now: Any = NOW) -> UUID | None:
 # -- what a claim leaves ---------------------------------------------------------------------------------------------
 def test_stamps_and_message() -> None:
     spec = make_spec(sandbox="firecracker", cpu=3)
-    runner, job = make_runner(spec), make_job(spec, created=NOW - SECOND)
+    runner, job = make_runner(spec), make_job(spec=spec, created=NOW - SECOND)
     message = claim(runner_id=runner.pk, channel="c1", now=NOW).message
     assert message is not None
     job.refresh_from_db()
@@ -45,7 +45,7 @@ def test_stamps_and_message() -> None:
 
 def test_the_token_is_this_runners_and_nowhere_else() -> None:
     spec = make_spec()
-    runner, job = make_runner(spec), make_job(spec)
+    runner, job = make_runner(spec), make_job(spec=spec)
     message = claim(runner_id=runner.pk, channel="c", now=NOW).message
     assert message is not None
     claims = jwt.decode(message.oci_token, options={"verify_signature": False})
@@ -57,18 +57,18 @@ def test_the_token_is_this_runners_and_nowhere_else() -> None:
 # -- which one -----------------------------------------------------------------------------------------------------
 def test_order_priority_then_age_then_id() -> None:
     spec = make_spec()
-    runner, project = make_runner(spec), make_project()
-    late = make_job(spec, project=project, created=NOW + SECOND)
-    twins = [make_job(spec, project=project, created=NOW) for _ in range(2)]
-    urgent = make_job(spec, project=project, created=NOW + 5 * SECOND, priority=200)
-    nobodys = make_job(spec, project=project, created=NOW - SECOND, priority=0)
+    runner, project = make_runner(spec), make_project(claimed=True)
+    late = make_job(spec=spec, project=project, created=NOW + SECOND)
+    twins = [make_job(spec=spec, project=project, created=NOW) for _ in range(2)]
+    urgent = make_job(spec=spec, project=project, created=NOW + 5 * SECOND, priority=200)
+    nobodys = make_job(spec=spec, project=project, created=NOW - SECOND, priority=0)
     order = [taken(runner) for _ in range(6)]
     assert order == [urgent.pk, *sorted(job.pk for job in twins), late.pk, nobodys.pk, None]
 
 
 def test_only_specs_of_the_runner_read_anew() -> None:
     spec, other = make_spec(), make_spec()
-    runner, job = make_runner(other), make_job(spec)
+    runner, job = make_runner(other), make_job(spec=spec)
     result = claim(runner_id=runner.pk, channel="c", now=NOW)
     assert (result.message, result.specs) == (None, {other.pk})
     runner.runner_specs.create(spec=spec, created=NOW)
@@ -78,11 +78,11 @@ def test_only_specs_of_the_runner_read_anew() -> None:
 def test_archived_runner_and_deleted_project_get_nothing() -> None:
     spec = make_spec()
     runner = make_runner(spec)
-    job = make_job(spec)
+    job = make_job(spec=spec)
     job.project.deleted = NOW
     job.project.save()
     assert taken(runner) is None
-    make_job(spec)
+    make_job(spec=spec)
     runner.archived = NOW
     runner.save()
     result = claim(runner_id=runner.pk, channel="c", now=NOW)
@@ -93,7 +93,7 @@ def test_archived_runner_and_deleted_project_get_nothing() -> None:
 def test_only_pending_jobs(status: str) -> None:
     spec = make_spec()
     runner = make_runner(spec)
-    make_job(spec, status=status, runner=runner)
+    make_job(spec=spec, status=status, runner=runner)
     assert taken(runner) is None
 
 
@@ -102,7 +102,7 @@ def test_only_pending_jobs(status: str) -> None:
 def test_undecodable_config_fails_and_the_next_is_tried(config: str) -> None:
     spec = make_spec()
     runner = make_runner(spec)
-    bad, good = make_job(spec, config=config or "{}"), make_job(spec, created=NOW + SECOND)
+    bad, good = make_job(spec=spec, config=config or "{}"), make_job(spec=spec, created=NOW + SECOND)
     assert taken(runner) == good.pk
     bad.refresh_from_db()
     assert (bad.status, bad.failure, bad.completed) == ("failed", "undecodable_config", NOW)
@@ -116,7 +116,7 @@ def test_quarantine_needs_no_storage(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("jobs.services.claim.put_job_output", broken)
     spec = make_spec()
-    bad = make_job(spec, config="{}")
+    bad = make_job(spec=spec, config="{}")
     assert taken(make_runner(spec)) is None
     bad.refresh_from_db()
     assert (bad.status, bad.output) == ("failed", "")
@@ -125,7 +125,7 @@ def test_quarantine_needs_no_storage(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- undoing -------------------------------------------------------------------------------------------------------
 def test_undo() -> None:
     spec = make_spec()
-    runner, job = make_runner(spec), make_job(spec)
+    runner, job = make_runner(spec), make_job(spec=spec)
     assert taken(runner) == job.pk
     assert undo(job_id=job.pk, runner_id=runner.pk, channel="c", now=NOW)
     job.refresh_from_db()
@@ -136,7 +136,7 @@ def test_undo() -> None:
 @pytest.mark.parametrize("change", [{"channel": "other"}, {"status": "running"}, {"status": "canceled"}])
 def test_undo_leaves_alone_what_has_moved_on(change: dict[str, str]) -> None:
     spec = make_spec()
-    runner, job = make_runner(spec), make_job(spec)
+    runner, job = make_runner(spec), make_job(spec=spec)
     taken(runner)
     Job.objects.filter(pk=job.pk).update(**change)
     before = Job.objects.filter(pk=job.pk).values().get()
@@ -166,19 +166,19 @@ def limits(settings: Any) -> None:
 def test_one_at_a_time(status: str, organization: dict[str, Any], same_address: bool, blocked: bool) -> None:
     """Below plus: one job in flight per organization; nobody's: one per source address. Of the limit, not of the job's own priority."""
     spec = make_spec()
-    runner, project = make_runner(spec), make_project(**organization)
-    make_job(spec, project=project, status=status, runner=runner, source_ip="10.0.0.1")
-    waiting = make_job(spec, project=project, source_ip="10.0.0.1" if same_address else "10.0.0.2", priority=1000)
+    runner, project = make_runner(spec), make_project(**{"claimed": True, **organization})
+    make_job(spec=spec, project=project, status=status, runner=runner, source_ip="10.0.0.1")
+    waiting = make_job(spec=spec, project=project, source_ip="10.0.0.1" if same_address else "10.0.0.2", priority=1000)
     assert taken(runner) == (None if blocked else waiting.pk)
 
 
 @pytest.mark.usefixtures("limits")
 def test_blocked_jobs_are_skipped() -> None:
     spec = make_spec()
-    runner, project = make_runner(spec), make_project()
-    make_job(spec, project=project, status="running", runner=runner)
-    make_job(spec, project=project)
-    later = make_job(spec, created=NOW + SECOND)
+    runner, project = make_runner(spec), make_project(claimed=True)
+    make_job(spec=spec, project=project, status="running", runner=runner)
+    make_job(spec=spec, project=project)
+    later = make_job(spec=spec, created=NOW + SECOND)
     assert taken(runner) == later.pk
 
 
@@ -188,17 +188,17 @@ def test_blocked_jobs_are_skipped() -> None:
 )
 def test_only_live_jobs_in_flight_count(held: dict[str, Any]) -> None:
     spec = make_spec()
-    runner, project = make_runner(spec), make_project()
-    make_job(spec, project=project, runner=runner, **held)
-    waiting = make_job(spec, project=project)
+    runner, project = make_runner(spec), make_project(claimed=True)
+    make_job(spec=spec, project=project, runner=runner, **held)
+    waiting = make_job(spec=spec, project=project)
     assert taken(runner) == waiting.pk
 
 
 def test_no_limits_unless_told() -> None:
     spec = make_spec()
-    runner, project = make_runner(spec), make_project()
-    make_job(spec, project=project, status="running", runner=runner)
-    waiting = make_job(spec, project=project)
+    runner, project = make_runner(spec), make_project(claimed=True)
+    make_job(spec=spec, project=project, status="running", runner=runner)
+    waiting = make_job(spec=spec, project=project)
     assert taken(runner) == waiting.pk
 
 
@@ -206,11 +206,11 @@ def test_no_limits_unless_told() -> None:
 def test_project_concurrency(settings: Any, limit: int, started: int) -> None:
     settings.BENCHER_PROJECT_CONCURRENCY = limit
     spec = make_spec()
-    runner, project = make_runner(spec), make_project()
+    runner, project = make_runner(spec), make_project(claimed=True)
     for _ in range(3):
-        make_job(spec, project=project)
+        make_job(spec=spec, project=project)
     assert sum(taken(runner) is not None for _ in range(3)) == started
-    other = make_job(spec, project=make_project(organization=Organization.objects.get()))
+    other = make_job(spec=spec, project=make_project(organization=Organization.objects.get()))
     assert taken(runner) == other.pk
 
 
@@ -220,8 +220,8 @@ def test_waiting_work_is_one_query(django_assert_num_queries: Any) -> None:
     first, second, idle, archived = make_runner(spec, quiet), make_runner(spec), make_runner(quiet), make_runner(spec)
     archived.archived = NOW
     archived.save()
-    make_job(spec)
-    make_job(quiet, status="processed", runner=idle)
+    make_job(spec=spec)
+    make_job(spec=quiet, status="processed", runner=idle)
     with django_assert_num_queries(1):
         assert waiting_work(runner_ids=[second.pk, idle.pk, archived.pk]) == {spec.pk: second.pk}
     assert waiting_work(runner_ids=[idle.pk, archived.pk]) == {}

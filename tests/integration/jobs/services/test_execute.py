@@ -11,7 +11,7 @@ import pytest
 from jobs.models import Job
 from jobs.services.execute import Resumption, WasCanceled, resume, revive, start
 from runners.models import Runner
-from tests.jobworld import NOW, history, make_job, make_runner, make_spec
+from tests.jobs_world import NOW, history, make_job, make_runner, make_spec
 
 pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(seconds=10)
@@ -26,7 +26,7 @@ def runner() -> Runner:
 def job_of(runner: Runner, status: str, **values: Any) -> Job:
     spec = runner.specs.first()
     assert spec is not None
-    return make_job(spec, status=status, runner=runner, **values)
+    return make_job(spec=spec, status=status, runner=runner, **values)
 
 
 def take_up(runner: Runner, *, named: UUID | None = None, running: bool = False, channel: str = "new", now: Any = LATER) -> UUID | None:

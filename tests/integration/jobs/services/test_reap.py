@@ -10,7 +10,7 @@ import pytest
 from jobs.models import Job
 from jobs.services import reap
 from jobs.services.reap import check, expire, overrun, sweep
-from tests.jobworld import NOW, history, make_job, make_runner, make_spec
+from tests.jobs_world import NOW, history, make_job, make_runner, make_spec
 
 pytestmark = pytest.mark.django_db
 HT, GP = 5, 10
@@ -34,7 +34,7 @@ def handed(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 def held(status: str, **values: Any) -> Job:
     spec = make_spec()
-    return make_job(spec, status=status, runner=make_runner(spec), **{"channel": "c", **values})
+    return make_job(spec=spec, status=status, runner=make_runner(spec), **{"channel": "c", **values})
 
 
 # -- the read timer --------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from jobs.services.cancel import cancel_job
 from jobs.services.terminal import deliver
 from outputs.registry.storage import StorageError, get_job_output, get_storage
 from runners.protocol.messages import Canceled, Completed, Failed, IterationOutput
-from tests.jobworld import NOW, history, make_job, make_runner, make_spec
+from tests.jobs_world import NOW, history, make_job, make_runner, make_spec
 
 pytestmark = pytest.mark.django_db
 LATER = NOW + timedelta(seconds=30)
@@ -37,7 +37,7 @@ def message(event: str, job: Job, results: list[IterationOutput] | None = None) 
 
 def in_status(status: str, **values: Any) -> Job:
     spec = make_spec()
-    return make_job(spec, status=status, runner=make_runner(spec), **values)
+    return make_job(spec=spec, status=status, runner=make_runner(spec), **values)
 
 
 def columns(job: Job) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from jobs.leases import Lease
 from jobs.models import Job, Watch
 from jobs.recovery import examine, patrol, recover, recover_alone, recover_beside
 from jobs.services import watch
-from tests.jobworld import NOW, history, make_job, make_runner, make_spec
+from tests.jobs_world import NOW, history, make_job, make_runner, make_spec
 
 pytestmark = pytest.mark.django_db
 HT = 90
@@ -37,7 +37,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
 
 def running(timeout: int = 10_000) -> Job:
     spec = make_spec()
-    return make_job(spec, status="running", runner=make_runner(spec), channel="c", timeout=timeout)
+    return make_job(spec=spec, status="running", runner=make_runner(spec), channel="c", timeout=timeout)
 
 
 def swept(*seconds: float) -> None:
@@ -123,7 +123,7 @@ def test_looking_never_goes_back() -> None:
 
 
 def test_recovery_of_the_only_server_waits_for_nothing() -> None:
-    job, completed = running(), make_job(make_spec(), status="completed")
+    job, completed = running(), make_job(spec=make_spec(), status="completed")
     swept(1)
     Lease(completed.pk, after(199)).take()
     recover_alone(now=after(200))
@@ -136,7 +136,7 @@ def test_recovery_of_the_only_server_waits_for_nothing() -> None:
 
 
 def test_recovery_beside_others_leaves_them_what_is_theirs() -> None:
-    job, completed = running(), make_job(make_spec(), status="completed")
+    job, completed = running(), make_job(spec=make_spec(), status="completed")
     swept(1)
     Lease(completed.pk, after(199)).take()
     recover_beside(now=after(200))

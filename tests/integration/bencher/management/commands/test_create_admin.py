@@ -48,7 +48,9 @@ def test_without_a_name_it_is_the_beginning_of_the_address() -> None:
     assert User.objects.get(email=f"{name}@example.com").name == name
 
 
-@pytest.mark.parametrize("arguments", [("--email", "nonsense"), ("--email", "a@example.com", "--name", "<b>"), ("--email", "a_b@example.com"), ()])
+@pytest.mark.parametrize(
+    "arguments", [("--email", "nonsense"), ("--email", "a@example.com", "--name", "<b>"), ("--email", "a_b@example.com"), ()]
+)
 def test_what_is_wrong_is_a_sentence(arguments: tuple[str, ...]) -> None:
     with pytest.raises(CommandError) as refused:
         create_admin(*arguments)
