@@ -17,7 +17,7 @@ from bencher.core.admin import Act, EndlessAdmin, ReadOnlyAdmin, Rows
 from jobs import actors, selectors
 from jobs.admin_output import shown_config, shown_output
 from jobs.lifecycle import IN_FLIGHT, Failure, Status
-from jobs.models import Job, JobEvent
+from jobs.models import Job, JobEvent, Watch
 from jobs.output import encode
 from jobs.processing import reprocess_job
 from jobs.run.resubmit import resubmit_job
@@ -136,6 +136,16 @@ class JobEventAdmin(EndlessAdmin):
     uuid_fields = ("job", "actor_id")
     ordering = ("-id",)
     fields = ("job", "action", "source", "target", "actor_kind", "actor_id", "actor_name", "reason", "created")
+
+
+@admin.register(Watch)
+class WatchAdmin(ReadOnlyAdmin):
+    """When somebody last looked for silent runners."""
+
+    list_display = ("looked", "since")
+    search_fields = ("looked",)
+    ordering = ("-looked", "-id")
+    fields = ("looked", "since")
 
 
 class CurrentJobRows(Rows):

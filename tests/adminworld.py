@@ -16,7 +16,7 @@ from bencher.core.ids import uuid7
 from bencher.models import Pulse
 from bencher.projects.models import ApiToken, Invitation, Membership, Organization, Project, ProjectKey, ProjectRole, User, UserKey
 from bencher.specs.models import Spec
-from jobs.models import Job, JobEvent
+from jobs.models import Job, JobEvent, Watch
 from outputs.models import (
     Alert,
     Benchmark,
@@ -52,6 +52,7 @@ def make_everything(admin: User) -> Job:
     results(Report.objects.select_related("head").get(pk=job.report_id))
     images(project)
     Pulse.objects.create(name="beat", at=NOW)
+    Watch.objects.create(looked=NOW, since=NOW)
     kind = ContentType.objects.get_for_model(Project)
     LogEntry.objects.create(
         user=admin, content_type=kind, object_id=str(project.pk), object_repr="it", action_flag=2, change_message="changed"
