@@ -179,8 +179,9 @@ def _database() -> dict[str, Any]:
     values = env.db_url_config(DATABASE_URL)
     return {
         **values,
+        "ENGINE": "bencher.core.postgresql",
         "CONN_MAX_AGE": 0,
-        "CONN_HEALTH_CHECKS": False,
+        "CONN_HEALTH_CHECKS": False,  # our backend looks, without a round trip
         "OPTIONS": {
             **values.get("OPTIONS", {}),
             # It waits twice as long before each new attempt, up to minutes; who needs a connection starts anew when it has given up.

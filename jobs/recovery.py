@@ -15,7 +15,7 @@ from jobs.services.reap import Sweep, check, overrun, sweep
 logger = logging.getLogger(__name__)
 
 
-def recover(*, now: datetime, dry_run: bool = False, process: Callable[[UUID], object] | None = None, settled: bool | None = True) -> Sweep:
+def recover(*, now: datetime, dry_run: bool = False, process: Callable[[UUID], object] | None = None, settled: bool = True) -> Sweep:
     """Decide what became undecidable while nobody looked: jobs over their limit, jobs whose runner is gone, results that nobody parsed.
 
     Jobs that are live, on whatever node, are left alone. Results are handed to the workers, which begin when they are there, or to ``process``.
