@@ -7,6 +7,7 @@ import re
 import pytest
 from django.contrib.auth import get_user
 from django.core import mail
+from django.db import IntegrityError, InterfaceError, OperationalError
 from django.test import override_settings
 
 from bencher.core import audit
@@ -238,3 +239,45 @@ def test_the_list_costs_the_same_with_one_project_and_with_many() -> None:
         make_project(owner)
     many, _ = browser.queries("/")
     assert many == few <= 5
+
+
+# -- what goes wrong ------------------------------------------------------------------------------------------------
+def test_pages_that_are_not_there() -> None:
+    browser = Browser()
+    assert "Nothing is here" in browser.go("/nothing/of/that/kind", 404)
+    assert browser.client.get("/nothing", headers={"accept": "*/*"})["content-type"] == "application/json"
+
+
+def test_a_form_of_another_session() -> None:
+    response = Browser().client.post("/auth/login", {"email": "a@example.com"})
+    assert response.status_code == 403
+    assert "send that again" in response.content.decode()
+
+
+def test_a_fault_of_ours_is_a_page_without_details(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a secret")
+
+    monkeypatch.setattr("bencher.projects.pages.visible_projects", fail)
+    browser = Browser()
+    browser.client.raise_request_exception = False
+    page = browser.go("/", 500)
+    assert "fault of the server" in page
+    assert "a secret" not in page
+
+
+@pytest.mark.parametrize(("fault", "status"), [(OperationalError, 503), (InterfaceError, 503), (IntegrityError, 409)])
+def test_a_database_that_is_away_is_said_so(monkeypatch: pytest.MonkeyPatch, fault: type[Exception], status: int) -> None:
+    def fail(*_: object) -> None:
+        raise fault("details")
+
+    monkeypatch.setattr("bencher.projects.pages.visible_projects", fail)
+    browser = Browser()
+    assert "details" not in browser.go("/", status)
+    assert status != 503 or browser.client.get("/")["retry-after"] == "1"
+
+
+@override_settings(BENCHER_RATE_LIMITS="anonymous.requests=1/day")
+def test_pages_are_requests() -> None:
+    browser, address = Browser(), {"x-forwarded-for": "203.0.113.99"}
+    assert [browser.client.get("/", headers=address).status_code for _ in range(2)] == [200, 429]
