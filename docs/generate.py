@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from jobs.lifecycle import DELIVERIES, FINAL, IN_FLIGHT, RULES, Status  # noqa: E402
-from runners.protocol import limits, messages, signals  # noqa: E402
+from runners.protocol import limits, messages, negotiation, signals  # noqa: E402
 from runners.protocol.errors import CloseCode, CloseReason  # noqa: E402
 from runners.protocol.server import INPUTS, ServerSession  # noqa: E402
 
@@ -195,6 +195,10 @@ def protocol() -> str:
 One WebSocket per runner, `GET /v0/runners/{{runner}}/channel` with `Authorization: Bearer bencher_runner_…`. Every frame is a text, one JSON object, told
 apart by its key `event`. Unknown keys are ignored, `null` is absence; what goes beyond the stock protocol travels in the key `ext`. A message has at most
 `BENCHER_REQUEST_BODY_MAX_BYTES` ({limits.DEFAULT_MAX_MESSAGE_BYTES} bytes unless set).
+
+A runner that offers extensions (`ready.ext`: `v` 1 and a list `features`) finds in the `ext` of `job` and `no_job` which of them this server has too
+({", ".join(f"`{name}`" for name in negotiation.FEATURES)}) and `max_message_bytes`. With `re`, the ack to a message with `ext.id` carries the same as `ext.re`. Without an offer
+nothing of this is sent.
 
 ## From the runner
 {_messages(m.Ready, m.Running, m.Heartbeat, m.Completed, m.Failed, m.Canceled)}

@@ -109,7 +109,7 @@ class RunnerConsumer(NoDbHop, AsyncConsumer):  # type: ignore[misc]
 
     def __init__(self, open_dispatch: OpenDispatch, refuse: Refuse) -> None:
         self._open_dispatch, self._answer = open_dispatch, refuse
-        self.session = ServerSession()
+        self.session = ServerSession(settings.BENCHER_REQUEST_BODY_MAX_BYTES)
         self._dispatch: Dispatch | None = None
         self._inbox: deque[str | bytes | signals.Input] = deque()
         self._frames = 0

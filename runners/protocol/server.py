@@ -12,7 +12,8 @@ from uuid import UUID
 
 from runners.protocol import messages
 from runners.protocol.errors import CloseCode, CloseReason
-from runners.protocol.limits import DEFAULT_POLL_TIMEOUT
+from runners.protocol.limits import DEFAULT_MAX_MESSAGE_BYTES, DEFAULT_POLL_TIMEOUT
+from runners.protocol.negotiation import Terms
 from runners.protocol.signals import (
     Abandon,
     Active,
@@ -67,8 +68,9 @@ Handler = Callable[["ServerSession", Any, Any], Effects]
 
 _TERMINAL = (messages.Completed, messages.Failed, messages.Canceled)
 _ALIVE = (messages.Running, messages.Heartbeat)
+_MESSAGES = (messages.Ready, *_ALIVE, *_TERMINAL)
 _FROM_OUTSIDE = (
-    messages.Ready, *_ALIVE, *_TERMINAL, Garbage, Binary, Silence, Deadline, Wake, Superseded, Shutdown, Left, Undeliverable,
+    *_MESSAGES, Garbage, Binary, Silence, Deadline, Wake, Superseded, Shutdown, Left, Undeliverable,
 )  # fmt: skip
 _OUTCOMES = (UpToDate, Outdated, Claimed, NothingToClaim, Delivered, NotStored, Judged, Resumed, ResumedCanceled, NothingToResume, Expired)
 
@@ -79,16 +81,19 @@ INPUTS: tuple[type[Any], ...] = (*_FROM_OUTSIDE, *_OUTCOMES)
 class ServerSession:
     """One channel. ``state`` is what it is in; :meth:`step` takes every input in every state."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES) -> None:
         self.state: State = Idle()
+        self._terms = Terms(max_message_bytes)
 
     def start(self) -> list[Effect]:
         """Effects of the opened channel."""
         return [ReadTimer(True)]
 
     def step(self, given: Input) -> list[Effect]:
-        """What ``given`` causes. Never raises; changes nothing but ``state``."""
-        return list(TABLE[type(self.state), type(given)](self, self.state, given))
+        """What ``given`` causes. Never raises; changes nothing but ``state`` and what was agreed on extensions."""
+        if isinstance(given, _MESSAGES):
+            self._terms.hear(given)
+        return [self._terms.say(effect) for effect in TABLE[type(self.state), type(given)](self, self.state, given)]
 
     # -- ready and the poll ----------------------------------------------------------------------------------------
     def ask(self, _: State, ready: messages.Ready) -> Effects:
