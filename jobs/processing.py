@@ -16,6 +16,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
+from bencher.core.compiled import Compiled, Slot
 from bencher.core.errors import Busy, Clash, Missing, ServiceError
 from bencher.core.retry import TRANSIENT, transient
 from jobs import actors, notify
@@ -36,6 +37,11 @@ logger = logging.getLogger(__name__)
 
 WAIT = 20.0
 """Seconds for a parsing child to become free."""
+
+
+_JOB = Compiled(lambda: Job.objects.filter(pk=Slot("id")))
+_LEASED = Compiled(lambda: Job.objects.filter(pk=Slot("id"), processing_until=Slot("until")))
+_REPORT = Compiled(lambda: Report.objects.select_related("project", "head__branch", "version", "testbed", "spec").filter(pk=Slot("id")))
 
 
 class Outcome(StrEnum):
@@ -59,7 +65,7 @@ def process_job(job_id: UUID, *, now: datetime) -> Outcome:
     """Process a ``completed`` job's output, once however often and wherever this is called. Raises nothing but programming errors of its own."""
     lease = Lease(job_id, now)
     try:
-        job = Job.objects.filter(pk=job_id).first() if lease.take() else None
+        job = _JOB.first(id=job_id) if lease.take() else None
         if job is None:
             return Outcome.NOTHING
         try:
@@ -80,7 +86,9 @@ def _prepare(job: Job, now: datetime) -> tuple[Report, Any, JobConfig]:
     """The report and everything that will be written into it. Raises `_Unreadable`, or a fault of ours."""
     config = _config(job)
     found = _texts(job)
-    report = Report.objects.select_related("project", "head__branch", "version", "testbed", "spec").get(pk=job.report_id)
+    report = _REPORT.first(id=job.report_id)
+    if report is None:
+        raise Report.DoesNotExist
     try:
         parsed = parsers.parse(found, adapter=report.adapter, average=config.average, fold=config.fold, wait=WAIT)
         return report, reports.prepare(report=report, parsed=parsed, now=now), config
@@ -136,7 +144,7 @@ def _reject(lease: Lease, fault: _Unreadable, now: datetime) -> Outcome:
 
 def _finish(lease: Lease, action: Action, now: datetime, changes: dict[str, Any] | None = None, reason: str = "") -> bool:
     """The transition, as long as the lease is ours."""
-    job = Job.objects.filter(pk=lease.job_id, processing_until=lease.until).first()
+    job = _LEASED.first(id=lease.job_id, until=lease.until)
     if job is None:
         return False
     guards = {"processing_until": lease.until}

@@ -18,6 +18,7 @@ from uuid import UUID
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import AutoField, Model, QuerySet, Value
 from django.db.models.query import FlatValuesListIterable, ModelIterable, ValuesListIterable, get_related_populators
+from django.db.models.sql.subqueries import UpdateQuery
 
 R = TypeVar("R")
 M = TypeVar("M", bound=Model)
@@ -126,6 +127,33 @@ def _reader(rows: QuerySet[Any, Any], compiler: Any) -> Callable[[Sequence[Any]]
         return made
 
     return instance
+
+
+class CompiledUpdate:
+    """An UPDATE with slots in its conditions and values. ``build`` makes the rows, ``names`` are the fields that it sets."""
+
+    def __init__(self, build: Callable[[], QuerySet[Any, Any]], names: Iterable[str]) -> None:
+        self._build, self._names = build, tuple(names)
+        self._plans: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {}
+
+    def run(self, conditions: dict[str, Any], values: dict[str, Any]) -> int:
+        """How many rows were changed. ``conditions``: of every slot; ``values``: of every name."""
+        db = connections[DEFAULT_DB_ALIAS]
+        sql, parameters, fields = self._plans.get(db.vendor) or self._compile(db.vendor)
+        given = {f"set {name}": field.get_db_prep_save(values[name], db) for name, field in fields.items()}
+        given |= {name: stored(value, db) for name, value in conditions.items()}
+        with db.cursor() as cursor:
+            cursor.execute(sql, [given[item.value] if isinstance(item, Slot) else item for item in parameters])
+            return int(cursor.rowcount)
+
+    def _compile(self, vendor: str) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
+        rows = self._build()
+        query = rows.query.chain(UpdateQuery)
+        query.add_update_values({name: Slot(f"set {name}") for name in self._names})
+        sql, parameters = query.get_compiler(DEFAULT_DB_ALIAS).as_sql()
+        fields = {name: rows.model._meta.get_field(name) for name in self._names}
+        made = self._plans[vendor] = sql, tuple(parameters), fields
+        return made
 
 
 _inserts: dict[tuple[str, type[Model]], tuple[str, list[Any]]] = {}

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from django.db import models
+
+from bencher.core.compiled import CompiledUpdate, Slot
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,5 +51,19 @@ def compare_and_swap(
         if name.split("__", 1)[0] not in columns or ("__" in name and name.split("__")[1] not in ("isnull", "in", "lt", "lte", "gt", "gte"))
     ]:
         raise ValueError(f"guards must be columns of {model.__name__}: {foreign}")
-    rows = model._base_manager.filter(pk=pk, status__in=transition.sources, **guards)
-    return rows.update(status=transition.target, modified=now, **(changes or {})) == 1
+    values = {"status": transition.target, "modified": now, **(changes or {})}
+    fixed = {name: value for name, value in guards.items() if value is None or name.endswith("__isnull")}
+    if any(name.endswith("__in") or isinstance(value, models.Model) for name, value in guards.items()):
+        return model._base_manager.filter(pk=pk, status__in=transition.sources, **guards).update(**values) == 1
+    slots = {name: value for name, value in guards.items() if name not in fixed}
+    statement = _statement(model, transition.sources, tuple(slots), tuple(fixed.items()), tuple(values))
+    return statement.run({"pk": pk, **slots}, values) == 1
+
+
+@cache
+def _statement(
+    model: type[models.Model], sources: frozenset[str], slots: tuple[str, ...], fixed: tuple[tuple[str, Any], ...], names: tuple[str, ...]
+) -> CompiledUpdate:
+    """The UPDATE, compiled once for each form of it: there are a few for each transition."""
+    guards = {**dict(fixed), **{name: Slot(name) for name in slots}}
+    return CompiledUpdate(lambda: model._base_manager.filter(pk=Slot("pk"), status__in=sorted(sources), **guards), names)

@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Count, Q, QuerySet
 
+from bencher.core.compiled import Compiled, Slot
 from bencher.core.retry import transient
 from jobs import actors, notify, scheduling
 from jobs.lifecycle import IN_FLIGHT, Action, Failure, Status
@@ -70,6 +71,24 @@ def undo(*, job_id: UUID, runner_id: UUID, channel: str, now: datetime) -> bool:
         return undone
 
 
+def _allowed() -> QuerySet[RunnerSpec]:
+    return RunnerSpec.objects.filter(runner_id=Slot("runner"), runner__archived__isnull=True)
+
+
+def _candidates(allowed: QuerySet[RunnerSpec]) -> QuerySet[Job]:
+    return Job.objects.filter(status=Status.PENDING, spec_id__in=allowed.values("spec_id"), project__deleted__isnull=True)
+
+
+def _foremost(candidates: QuerySet[Job]) -> QuerySet[Job]:
+    """The first one that nobody else is about to take, held."""
+    held = candidates.select_related("spec").select_for_update(skip_locked=True, of=("self",))
+    return held.order_by("-priority", "created", "id")[:1]
+
+
+_FOREMOST = Compiled(lambda: _foremost(_candidates(_allowed())))
+_SPECS = Compiled(lambda: _allowed().values_list("spec_id", flat=True))
+
+
 @transient()
 def _take(runner_id: UUID, channel: str, now: datetime) -> Job | frozenset[UUID]:
     """A claimed job with its spec, or, when there is none, the runner's specs."""
@@ -78,18 +97,13 @@ def _take(runner_id: UUID, channel: str, now: datetime) -> Job | frozenset[UUID]
         if limited and connection.vendor == "postgresql":  # SQLite has one writer anyway
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LIMITS_LOCK])
-        allowed = RunnerSpec.objects.filter(runner_id=runner_id, runner__archived__isnull=True)
-        candidates = Job.objects.filter(status=Status.PENDING, spec_id__in=allowed.values("spec_id"), project__deleted__isnull=True)
         if limited:
-            candidates = _unblocked(candidates, now)
-        job = (
-            candidates.select_related("spec")
-            .select_for_update(skip_locked=True, of=("self",))
-            .order_by("-priority", "created", "id")
-            .first()
-        )
+            allowed = RunnerSpec.objects.filter(runner_id=runner_id, runner__archived__isnull=True)
+            job = _foremost(_unblocked(_candidates(allowed), now)).first()
+        else:
+            job = _FOREMOST.first(runner=runner_id)
         if job is None:
-            return frozenset(allowed.values_list("spec_id", flat=True))
+            return frozenset(_SPECS.rows(runner=runner_id))
         changes = {"runner_id": runner_id, "channel": channel}
         if not transit(job, Action.CLAIM, now=now, actor=actors.runner(runner_id), changes=changes):
             raise AssertionError("a locked pending job can be claimed")

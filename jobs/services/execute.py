@@ -9,11 +9,14 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
+from bencher.core.compiled import Compiled, Slot
 from bencher.core.retry import transient
 from jobs import actors, notify, scheduling
 from jobs.lifecycle import IN_FLIGHT, Action, Failure, Status
 from jobs.models import Job
 from jobs.transitions import hold, transit
+
+_OF_RUNNER = Compiled(lambda: Job.objects.select_for_update(of=("self",)).filter(pk=Slot("id"), runner_id=Slot("runner")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class WasCanceled(Exception):
 def start(*, job_id: UUID, runner_id: UUID, channel: str, now: datetime) -> Standing | None:
     """``running``: a claimed job runs from now on; of any other nothing changes. None: no job of this runner."""
     with transaction.atomic():
-        job = Job.objects.select_for_update(of=("self",)).filter(pk=job_id, runner_id=runner_id).first()
+        job = _OF_RUNNER.first(id=job_id, runner=runner_id)
         if job is None:
             return None
         held = job.channel == channel

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from bencher.core.compiled import Compiled, Slot
 from bencher.core.retry import transient
 from jobs import actors, notify
 from jobs.lifecycle import DELIVERIES, Action, Delivery, Keep, Status
@@ -20,6 +21,8 @@ from runners.protocol.messages import Canceled, Completed, Failed
 logger = logging.getLogger(__name__)
 Terminal = Completed | Failed | Canceled
 
+_JOB = Compiled(lambda: Job.objects.filter(pk=Slot("id")))
+_HELD = Compiled(lambda: Job.objects.select_for_update(of=("self",)).filter(pk=Slot("id")))
 _EVENTS = {Completed: "completed", Failed: "failed", Canceled: "canceled"}
 
 
@@ -29,7 +32,7 @@ def deliver(*, message: Terminal, runner_id: UUID, now: datetime) -> None:
     An unknown job, another runner's, or one that nobody has claimed: nothing changes. Raises `StorageError` and Django's database errors when the fault is ours;
     then nothing may be acknowledged, and the runner sends it again.
     """
-    job = Job.objects.filter(pk=message.job).first()
+    job = _JOB.first(id=message.job)
     if job is None or job.runner_id != runner_id:
         logger.warning("runner %s delivered %s for a job that is not its own: %s", runner_id, _EVENTS[type(message)], message.job)
         return
@@ -56,7 +59,9 @@ def _store(job: Job, message: Completed | Failed) -> str:
 def _apply(message: Terminal, runner_id: UUID, delivery: Delivery, stored: str | None, now: datetime) -> bool:
     """All of ``delivery`` in one transaction, or False and nothing: it is not what the row asks for any more."""
     with transaction.atomic():
-        job = Job.objects.select_for_update(of=("self",)).get(pk=message.job)
+        job = _HELD.first(id=message.job)
+        if job is None:
+            raise Job.DoesNotExist
         if job.runner_id != runner_id or DELIVERIES[_EVENTS[type(message)], Status(job.status)] != delivery:
             return False
         if not delivery.actions:

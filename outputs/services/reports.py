@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import F, Q
 
-from bencher.core.compiled import create
+from bencher.core.compiled import Compiled, Slot, create
 from bencher.core.errors import Busy, Invalid
 from bencher.core.ids import uuid7
 from bencher.core.retry import transient
@@ -108,11 +108,17 @@ def _held_head(branch: Branch) -> Head:
 
 def prepare(*, report: Report, parsed: Iterations, now: datetime) -> Prepared:
     """What ``deliver`` will write into the report. Raises Invalid, Missing (BMF that names an unknown UUID)."""
-    head = Head.objects.select_related("branch").get(pk=report.head_id)
-    number = HeadVersion.objects.filter(head=head, version_id=report.version_id).values_list("number", flat=True).get()
-    series = Series(head.pk, report.testbed_id, report.spec_id, number, report.start_time)
-    project = Project.objects.get(pk=report.project_id)
-    return preparation.prepare(target=Target(project, head.branch_id, series, report.id), parsed=parsed, now=now)
+    place = _PLACE.first(head=report.head_id, version=report.version_id)
+    if place is None:
+        raise HeadVersion.DoesNotExist
+    branch_id, number = place
+    series = Series(report.head_id, report.testbed_id, report.spec_id, number, report.start_time)
+    return preparation.prepare(target=Target(report.project, branch_id, series, report.id), parsed=parsed, now=now)
+
+
+_PLACE: Compiled[Any] = Compiled(
+    lambda: HeadVersion.objects.filter(head_id=Slot("head"), version_id=Slot("version")).values_list("head__branch_id", "number")
+)
 
 
 def deliver(

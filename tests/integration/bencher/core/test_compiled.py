@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection
 from django.db.models import F, Q
 from django.test.utils import CaptureQueriesContext
 
-from bencher.core.compiled import Compiled, Slot, create
+from bencher.core.compiled import Compiled, CompiledUpdate, Slot, create
 from bencher.core.ids import uuid7
+from bencher.core.transitions import Transition, compare_and_swap
 from bencher.projects.models import Organization, Project, UserKey
+from jobs.models import Job
 from outputs import models
+from tests.jobs_world import make_job
 from tests.restworld import NOW, fresh, key_of, make_project, make_user
 
 pytestmark = pytest.mark.django_db
@@ -107,3 +111,44 @@ def test_secrets_are_looked_up_by_value() -> None:
     assert (found, found.user) == (known, user)
     assert query.first(hash="") is None
     assert Organization.objects.filter(pk=user.pk).exists()
+
+
+def test_an_update_changes_what_meets_every_condition() -> None:
+    project = make_project(make_user())
+    change = CompiledUpdate(lambda: Project.objects.filter(pk=Slot("id"), url=Slot("url")), ["name", "modified", "url"])
+    later = NOW + timedelta(days=1)
+    assert change.run({"id": project.pk, "url": "x"}, {"name": "no", "modified": later, "url": None}) == 0
+    Project.objects.filter(pk=project.pk).update(url="x")
+    assert change.run({"id": project.pk, "url": "x"}, {"name": "näme", "modified": later, "url": None}) == 1
+    project.refresh_from_db()
+    assert (project.name, project.modified, project.url) == ("näme", later, None)
+
+
+GUARDS: list[tuple[dict[str, Any], bool]] = [
+    ({}, True),
+    ({"runner": None}, True),
+    ({"runner_id": uuid7()}, False),
+    ({"output": ""}, True),
+    ({"output": "another"}, False),
+    ({"processing_until__isnull": True}, True),
+    ({"processing_until__isnull": False}, False),
+    ({"created__lt": NOW}, False),
+    ({"created__lte": NOW}, True),
+    ({"channel__in": ["", "x"]}, True),
+    ({"channel__in": ["x"]}, False),
+]
+
+
+@pytest.mark.parametrize(("guards", "swapped"), GUARDS)
+def test_guards_of_a_swap_are_those_of_a_filter(guards: dict[str, Any], swapped: bool) -> None:
+    jobs = [make_job() for _ in range(3)]  # the second time the statement is there already
+    Job.objects.update(created=NOW)
+    step = Transition("step", frozenset({"pending", "claimed"}), "running")
+    for job in jobs[:2]:
+        assert compare_and_swap(Job, job.pk, step, now=NOW + timedelta(seconds=1), guards=guards, changes={"started": NOW}) is swapped
+        assert compare_and_swap(Job, job.pk, step, now=NOW, guards=guards) is False
+    wanted = ("running", NOW, NOW + timedelta(seconds=1)) if swapped else ("pending", None)
+    for job in jobs[:2]:
+        job.refresh_from_db()
+        assert (job.status, job.started, job.modified)[: len(wanted)] == wanted
+    assert Job.objects.get(pk=jobs[2].pk).status == "pending"
