@@ -216,6 +216,23 @@ def test_what_a_form_sends_becomes_the_query_of_rest(world: World) -> None:
     assert "2 series" in world.browser.go(response["location"])
 
 
+@pytest.mark.parametrize("visibility", ["public", "private"])
+def test_every_link_of_a_page_opens(visibility: str) -> None:
+    """REST takes no session: a private project's pages do not link to it."""
+    world = make_world(visibility)
+    perf = world.root if visibility == "public" else f"{world.root}/perf"
+    report = world.json("/reports")[0]["uuid"]
+    for path in (
+        f"{perf}?{world.query()}",
+        f"{world.root}/reports/{report}",
+        f"/console/projects/{world.lab.project.slug}",
+        f"{world.root}/alerts",
+    ):
+        for target in {one for one in links(world.browser.go(path)) if one.startswith("/") and not one.startswith(("/static/", "/admin/"))}:
+            wanted = 405 if target == "/auth/logout" else 200
+            assert world.browser.client.get(target).status_code == wanted, f"{path} links to {target}"
+
+
 def test_measures_have_plots_of_their_own_and_eight_series_are_drawn() -> None:
     world = make_world()
     world.lab.run(bmf({f"b{number}": {"latency": number, "throughput": 1} for number in range(12)}))
