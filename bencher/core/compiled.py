@@ -148,7 +148,7 @@ class CompiledUpdate:
 
     def _compile(self, vendor: str) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
         rows = self._build()
-        query = rows.query.chain(UpdateQuery)
+        query: Any = rows.query.chain(UpdateQuery)
         query.add_update_values({name: Slot(f"set {name}") for name in self._names})
         sql, parameters = query.get_compiler(DEFAULT_DB_ALIAS).as_sql()
         fields = {name: rows.model._meta.get_field(name) for name in self._names}
