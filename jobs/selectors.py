@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from bencher.core.compiled import Compiled, Slot
 from jobs.lifecycle import FINAL, IN_FLIGHT, Status
 from jobs.models import Job, JobEvent
 from jobs.output import CorruptOutput, JobOutput, decode
@@ -28,7 +29,10 @@ def jobs_of(project_id: UUID, *, status: str | None = None, ascending: bool = Fa
 
 def find_job(project_id: UUID, job_id: UUID) -> Job | None:
     """The job, if it is one of that project's."""
-    return Job.objects.filter(project_id=project_id, pk=job_id).select_related("spec").defer("config").first()
+    return _ONE.first(project=project_id, id=job_id)
+
+
+_ONE = Compiled(lambda: Job.objects.filter(project_id=Slot("project"), pk=Slot("id")).select_related("spec").defer("config"))
 
 
 def events_of(job_id: UUID, *, ascending: bool = True) -> QuerySet[JobEvent]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any, Literal
 from uuid import UUID
 
@@ -11,6 +14,7 @@ from msgspec import UNSET, UnsetType
 from bencher.core.api import Page, ts, ts_or_none
 from bencher.core.newtypes import Moment
 from bencher.specs.serializers import JsonSpec, spec_json
+from jobs import selectors
 from jobs.models import Job, JobEvent
 from jobs.output import JobOutput
 from jobs.run.request import JobPriority
@@ -94,13 +98,53 @@ def output_json(output: JobOutput) -> JsonJobOutput:
     return JsonJobOutput(results, _or_unset(output.error))
 
 
+class Shown:
+    """Outputs as JSON, the last ones that were shown. An output never changes under its name, so that none of this can be out of date."""
+
+    def __init__(self, most: int) -> None:
+        """``most``: bytes of all that is kept."""
+        self._most, self._size = most, 0
+        self._kept: OrderedDict[tuple[UUID, str], bytes] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def json(self, job: UUID, name: str, read: Callable[[], JobOutput | None]) -> msgspec.Raw | None:
+        """None: nothing can be read, which may change."""
+        key = job, name
+        with self._lock:
+            if (known := self._kept.get(key)) is not None:
+                self._kept.move_to_end(key)
+                return msgspec.Raw(known)
+        output = read()
+        if output is None:
+            return None
+        made = msgspec.json.encode(output_json(output))
+        with self._lock:
+            if key not in self._kept and len(made) <= self._most:
+                self._kept[key] = made
+                self._size += len(made)
+            while self._size > self._most:
+                self._size -= len(self._kept.popitem(last=False)[1])
+        return msgspec.Raw(made)
+
+
+_shown = Shown(16 << 20)
+
+
+def shown_output(job: Job) -> msgspec.Raw | None:
+    """What an ended job delivered, as JSON. Whoever waits for a job asks many times a second: it is decoded and encoded once."""
+    if not job.output or job.status not in selectors.ENDED:
+        return None
+    return _shown.json(job.pk, job.output, lambda: selectors.output_of(job))
+
+
 def _or_unset(value: Any) -> Any:
     return UNSET if value is None else value
 
 
-def job_json(row: Job, output: JobOutput | None = None) -> JsonJob:
-    """``row.spec`` is loaded."""
+def job_json(row: Job, output: msgspec.Raw | None = None) -> JsonJob:
+    """``row.spec`` is loaded. ``output``: of ``shown_output``."""
     status: Any = row.status
+    shown: Any = UNSET if output is None else output
     return JsonJob(
         row.id,
         status,
@@ -112,7 +156,7 @@ def job_json(row: Job, output: JobOutput | None = None) -> JsonJob:
         ts(row.created),
         ts(row.modified),
         row.priority,
-        UNSET if output is None else output_json(output),
+        shown,
     )
 
 

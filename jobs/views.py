@@ -15,7 +15,17 @@ from jobs import selectors
 from jobs.models import Job
 from jobs.run.resubmit import resubmit_job
 from jobs.run.service import actor_of
-from jobs.serializers import EventsQuery, JobsQuery, JsonJob, JsonJobEvent, JsonResubmitJob, JsonUpdateJob, event_json, job_json
+from jobs.serializers import (
+    EventsQuery,
+    JobsQuery,
+    JsonJob,
+    JsonJobEvent,
+    JsonResubmitJob,
+    JsonUpdateJob,
+    event_json,
+    job_json,
+    shown_output,
+)
 from jobs.services.cancel import cancel_job
 
 
@@ -51,7 +61,7 @@ class OneJobView(JobView):
     def get(self, request: Any, project: str, job: str) -> Reply:
         """One job; what it delivered, once it has ended, is for authenticated callers."""
         found = self.job()
-        return Reply(job_json(found, None if self.caller.is_anonymous else selectors.output_of(found)))
+        return Reply(job_json(found, None if self.caller.is_anonymous else shown_output(found)))
 
     @documented(body=JsonUpdateJob, returns=JsonJob)
     def patch(self, request: Any, project: str, job: str) -> Reply:

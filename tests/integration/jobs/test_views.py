@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
+from uuid import UUID
 
 import pytest
 from django.db import connection
@@ -10,8 +12,11 @@ from django.test.utils import CaptureQueriesContext
 
 from bencher.projects.models import Project, User
 from jobs.models import Job, JobEvent
+from jobs.output import JobOutput, encode
+from jobs.serializers import Shown
 from outputs.models import Report
-from outputs.registry.storage import get_storage
+from outputs.registry.storage import get_job_output, get_storage
+from outputs.registry.storage.job_outputs import put_job_output
 from tests.jobs_world import NOW, Api, bmf, iteration, make_job, make_project, make_spec, make_user, project_key, ran, user_key
 
 pytestmark = pytest.mark.django_db
@@ -118,6 +123,36 @@ def test_the_output_of_an_ended_job_is_for_the_authenticated(project: Project, a
 @pytest.mark.parametrize("status", ["pending", "claimed", "running"])
 def test_no_output_before_the_end(project: Project, api: Api, status: str) -> None:
     assert "output" not in api.ok("GET", path(ran(make_job(project), iteration("out"), status=status)))
+
+
+def test_an_output_is_read_once_however_often_it_is_asked_for(project: Project, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its name: another delivery of the job is another output."""
+    job, reads = ran(make_job(project), iteration("first"), status="completed"), []
+
+    def read(*place: Any) -> bytes:
+        reads.append(place[-1])
+        return get_job_output(*place)
+
+    monkeypatch.setattr("jobs.selectors.get_job_output", read)
+    shown = [api.ok("GET", path(job))["output"]["results"][0]["stdout"] for _ in range(3)]
+    job.output = put_job_output(job.project_id, job.pk, encode([iteration("second")]))
+    job.save()
+    shown += [api.ok("GET", path(job))["output"]["results"][0]["stdout"] for _ in range(3)]
+    assert shown == ["first"] * 3 + ["second"] * 3
+    assert len(reads) == len(set(reads)) == 2
+
+
+def test_few_outputs_are_kept() -> None:
+    shown, asked = Shown(400), []
+    for number in (0, 1, 2, 0, 2, 3):
+        output = JobOutput(results=[iteration(f"{number}" * 100)])
+        raw = shown.json(UUID(int=number), "name", lambda output=output, number=number: asked.append(number) or output)  # type: ignore[misc]
+        assert raw is not None
+        assert f"{number}" * 100 in bytes(raw).decode()
+    assert asked == [0, 1, 2, 0, 3]
+    assert shown._size == sum(map(len, shown._kept.values())) <= 400
+    assert shown.json(UUID(int=9), "big", lambda: JobOutput(results=[iteration("x" * 500)])) is not None
+    assert shown.json(UUID(int=9), "gone", lambda: None) is None
 
 
 @pytest.mark.parametrize("document", [None, b"no json", b'{"results":[{}]}', b"\xff"], ids=["missing", "text", "wrong", "binary"])
