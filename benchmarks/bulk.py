@@ -2,8 +2,8 @@
 
     [DATABASE_URL=postgresql://…] python -m benchmarks.bulk [--largest 10000]
 
-Makes a test database of its own and removes it. Fails when the number of statements grows with the report, when time per metric doubles from a tenth of
-the size to the whole, or when a report of 10 000 metrics takes 1.5 s or more of CPU.
+Makes a test database of its own and removes it. Fails when the number of statements grows with the report (but for SQLite's inserts, 500 rows each), when time per metric doubles from a
+tenth of the size to the whole, or when a report of 10 000 metrics takes 1.5 s or more of CPU.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import json
 import os
 import time
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
 
@@ -21,10 +23,10 @@ import django
 django.setup()
 
 from django.db import connection  # noqa: E402
-from django.test.utils import CaptureQueriesContext  # noqa: E402
 
 from outputs import requests  # noqa: E402
 from outputs.adapters.parse import parse_results  # noqa: E402
+from outputs.services import bulk  # noqa: E402
 from outputs.services.reports import create_report, deliver, prepare  # noqa: E402
 from tests.results_lab import NOW, START, Lab, model  # noqa: E402
 
@@ -63,10 +65,17 @@ def deliver_one(lab: Lab, metrics: int, value: float) -> Cost:
         now=NOW,
     )
     parsed = parse_results([text(metrics, value)], adapter="json")
+    counted: list[str] = []
     began = time.process_time()
-    with CaptureQueriesContext(connection) as queries:
+    with connection.execute_wrapper(partial(count, counted)):
         deliver(report=report, prepared=prepare(report=report, parsed=parsed, now=NOW), now=NOW)
-    return Cost(time.process_time() - began, len(queries))
+    return Cost(time.process_time() - began, len(counted))
+
+
+def count(counted: list[str], execute: Any, sql: str, *rest: Any) -> Any:
+    """Django's own record of queries writes out every parameter, which costs as much as the work."""
+    counted.append(sql)
+    return execute(sql, *rest)
 
 
 def measure(metrics: int) -> tuple[Cost, Cost]:
@@ -87,7 +96,8 @@ def main() -> None:
         measure(100)  # imports, caches
         small, large = measure(largest // 10), measure(largest)
         for before, after in zip(small, large, strict=True):
-            assert after.statements <= before.statements + 2, "the number of statements grows with the report"
+            inserts = 0 if connection.vendor == "postgresql" else 2 * largest // bulk.ROWS  # SQLite's are cut; before, each row was one
+            assert after.statements <= before.statements + 2 + inserts, "the number of statements grows with the report"
             assert after.cpu < 20 * before.cpu, "time per metric doubles with the size"
         if largest <= 10_000:
             assert max(cost.cpu for cost in large) < LIMIT, f"over {LIMIT} s"
