@@ -18,7 +18,6 @@ from django.core.handlers.asgi import ASGIRequest
 from django.core.handlers.base import BaseHandler
 from django.core.handlers.exception import convert_exception_to_response
 from django.db import connections
-from django.http import HttpResponse
 from django.urls import set_script_prefix
 
 from bencher.core.api import error_response
