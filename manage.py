@@ -38,7 +38,14 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "bencher.settings")
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except Exception as error:
+        from bencher.management.faults import sentence
+
+        if "--traceback" in sys.argv or (said := sentence(error)) is None:
+            raise
+        sys.exit(f"CommandError: {said}")
 
 
 if __name__ == "__main__":
