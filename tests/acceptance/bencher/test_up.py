@@ -130,10 +130,13 @@ def test_channels_are_told_of_the_end(up: Callable[..., Program]) -> None:
     """More than a hundred real channels: all hear 1001, the exit code is 0, and it does not take ten seconds."""
     server = up().ready()
     key = manage(server.folder, "create_admin", "--email", "ada@example.com").stdout.strip()
-    runner = httpx.post(f"{server.url}/v0/runners", json={"name": "Bench"}, headers={"Authorization": f"Bearer {key}"}).json()
-    address = f"{server.url.replace('http', 'ws', 1)}/v0/runners/{runner['uuid']}/channel"
-    bearer = {"Authorization": f"Bearer {runner['key']}"}
-    channels = [connect(address, additional_headers=bearer, ping_interval=None).__enter__() for _ in range(120)]
+    bearer = {"Authorization": f"Bearer {key}"}
+    channels = []
+    for number in range(120):  # a runner each: an active channel supersedes others of its runner
+        runner = httpx.post(f"{server.url}/v0/runners", json={"name": f"Bench {number}"}, headers=bearer).json()
+        address = f"{server.url.replace('http', 'ws', 1)}/v0/runners/{runner['uuid']}/channel"
+        own = {"Authorization": f"Bearer {runner['key']}"}
+        channels.append(connect(address, additional_headers=own, ping_interval=None).__enter__())
     for channel in channels[::2]:
         channel.send(json.dumps({"event": "heartbeat"}))
     started = time.monotonic()
