@@ -14,6 +14,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from bencher import datafolder
 from bencher.serving.watchdog import watch_stop
 from outputs.parsing import parsers
 
@@ -29,7 +30,7 @@ class DataLock:
     """Two embedded servers on one folder would each keep half of the truth in memory. The kernel frees the lock when the process ends."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        datafolder.make(folder)
         self._descriptor = os.open(folder / "server.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import warnings
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,8 @@ from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
+
+from bencher import datafolder
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -50,18 +51,7 @@ def _secret_key() -> str:
         return key
     if not ON_SQLITE and not DEBUG:
         raise ImproperlyConfigured("SECRET_KEY: required with a database server (it signs every token); set it to 50 random characters")
-    path = BENCHER_DATA_DIR / "secret_key"
-    BENCHER_DATA_DIR.mkdir(parents=True, exist_ok=True)
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        pass
-    else:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_urlsafe(48))
-            file.flush()
-            os.fsync(file.fileno())
-    return path.read_text().strip()
+    return datafolder.prepare(BENCHER_DATA_DIR)
 
 
 SECRET_KEY = _secret_key()
@@ -234,6 +224,7 @@ DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default=f"bencher@{urlsplit(B
 
 # -- security ---------------------------------------------------------------------------------------------------
 _HTTPS = BENCHER_PUBLIC_URL.startswith("https://")
+LOGIN_REDIRECT_URL = "/"  # where the admin's login leads when its `next` leads elsewhere
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_HSTS_SECONDS = whole("SECURE_HSTS_SECONDS", 86400 if _HTTPS else 0)

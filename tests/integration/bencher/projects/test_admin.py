@@ -213,6 +213,13 @@ def test_a_key_of_an_administrator_logs_in_until_it_is_revoked(admin: User, capl
     assert key not in caplog.text
 
 
+def test_a_login_that_would_lead_elsewhere_leads_to_a_page_of_ours(admin: User) -> None:
+    client = Client()
+    credentials = {"username": admin.email, "password": fresh_key(admin)[1]}
+    answer = client.post("/admin/login/?next=https://elsewhere.example/", credentials, follow=True, headers={"accept": "text/html"})
+    assert (answer.redirect_chain, answer.status_code) == ([("/", 302)], 200)
+
+
 def test_a_password_logs_in(admin: User) -> None:
     admin.set_password("a long password")
     admin.save()
