@@ -25,6 +25,7 @@ from rest_framework.views import APIView
 from bencher.core.errors import Busy, Clash, Invalid, ServiceError
 from bencher.core.ids import as_uuid
 from bencher.core.newtypes import NUL, ResourceId, dec_hook
+from bencher.core.retry import reason
 
 logger = logging.getLogger("bencher.api")
 T = TypeVar("T")
@@ -250,7 +251,7 @@ def exception_handler(fault: Exception, context: dict[str, Any]) -> HttpResponse
     if isinstance(fault, (Http404, drf.NotFound)):
         return error_response(request, 404, "not found")
     if isinstance(fault, (OperationalError, InterfaceError)):
-        logger.warning("request %s: database fault: %s", request_id(request), type(fault).__name__)
+        logger.warning("request %s: database fault: %s", request_id(request), reason(fault))
         return error_response(request, 503, "the database is busy, try again", Busy.headers)
     if isinstance(fault, IntegrityError):
         logger.info("request %s: integrity error", request_id(request), exc_info=fault)

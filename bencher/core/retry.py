@@ -15,6 +15,12 @@ R = TypeVar("R")
 TRANSIENT = (OperationalError, InterfaceError)
 
 
+def reason(fault: BaseException) -> str:
+    """For the log: a full disk, a lock or a lost server are told apart by the first line; what follows may quote stored rows."""
+    lines = str(fault).splitlines()
+    return f"{type(fault).__name__}: {lines[0]}" if lines else type(fault).__name__
+
+
 def transient(attempts: int = 4) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Run the function again after a lock conflict, deadlock or serialization failure. For whole transactions only: it does nothing inside one."""
 

@@ -5,6 +5,7 @@ Pages are plain HTML made here: they work without scripts, and carry none. What 
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
@@ -22,12 +23,14 @@ from bencher.core import clock
 from bencher.core.api import decode_parameters, path_id, path_uuid, with_path
 from bencher.core.errors import Busy, Clash, Invalid, Missing, NotAllowed, NotAuthenticated, ServiceError
 from bencher.core.newtypes import NUL, dec_hook
+from bencher.core.retry import reason
 from bencher.projects.authentication import ANONYMOUS, Caller
 from bencher.projects.limiting import limit
 from bencher.projects.models import Project, User
 from bencher.projects.permissions import Permission, may
 from bencher.projects.selectors import find_project
 
+logger = logging.getLogger("bencher.pages")
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
 TITLES = {
@@ -82,7 +85,8 @@ class Page(View):
             response = super().dispatch(request, *args, **kwargs)
         except ServiceError as fault:
             response = self.refused(fault)
-        except (OperationalError, InterfaceError):
+        except (OperationalError, InterfaceError) as fault:
+            logger.warning("%s: database fault: %s", request.path, reason(fault))
             response = self.refused(Busy("The database did not answer in time. Try again in a moment."))
         except IntegrityError:
             response = self.refused(Clash("Somebody else changed this at the same time. Look again."))

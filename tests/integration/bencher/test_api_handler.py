@@ -8,13 +8,14 @@ import threading
 from typing import Any
 
 import pytest
+from django.db import InterfaceError, OperationalError
 
 from bencher.api_handler import THREADS, ApiHandler
 from bencher.projects.models import Project
 from outputs.models import Report
 from outputs.parsing import Places, parsers
 from outputs.services import reports
-from tests.restworld import key_of, make_project, make_user
+from tests.restworld import Api, key_of, make_project, make_user
 
 RUN = {"branch": "main", "testbed": "bench", "start_time": "2026-01-01T00:00:00Z", "end_time": "2026-01-01T00:00:00Z"}
 TEXT = "test a ... bench: 10 ns/iter (+/- 1)\n"
@@ -76,6 +77,22 @@ def test_slow_texts_leave_threads_for_others(monkeypatch: pytest.MonkeyPatch) ->
 
     asyncio.run(story())
     assert Report.objects.filter(project=Project.objects.get(pk=site.project.pk)).count() == count + 2
+
+
+@pytest.mark.parametrize("fault", [OperationalError, InterfaceError])
+@pytest.mark.django_db
+def test_a_database_fault_is_told_in_the_log_only(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fault: type[Exception]
+) -> None:
+    """A full disk looks like a busy database to clients; the operator is told."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise fault("database or disk is full\nDETAIL: a stored row")
+
+    monkeypatch.setattr("bencher.projects.views.projects.visible_projects", fail)
+    Api().refused("GET", "/v0/projects", 503)
+    assert f"database fault: {fault.__name__}: database or disk is full" in caplog.text
+    assert "stored row" not in caplog.text
 
 
 def test_most_threads_may_wait_but_not_all() -> None:

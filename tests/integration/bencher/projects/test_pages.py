@@ -267,14 +267,18 @@ def test_a_fault_of_ours_is_a_page_without_details(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(("fault", "status"), [(OperationalError, 503), (InterfaceError, 503), (IntegrityError, 409)])
-def test_a_database_that_is_away_is_said_so(monkeypatch: pytest.MonkeyPatch, fault: type[Exception], status: int) -> None:
+def test_a_database_that_is_away_is_said_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fault: type[Exception], status: int
+) -> None:
     def fail(*_: object) -> None:
-        raise fault("details")
+        raise fault("details\nDETAIL: a stored row")
 
     monkeypatch.setattr("bencher.projects.pages.visible_projects", fail)
     browser = Browser()
     assert "details" not in browser.go("/", status)
     assert status != 503 or browser.client.get("/")["retry-after"] == "1"
+    assert status != 503 or f"database fault: {fault.__name__}: details" in caplog.text
+    assert "stored row" not in caplog.text
 
 
 @override_settings(BENCHER_RATE_LIMITS="anonymous.requests=1/day")
