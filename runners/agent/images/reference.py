@@ -41,6 +41,8 @@ def for_job(registry: str, project: str, digest: str) -> Reference:
 
 def parse(text: str, *, insecure: bool = False) -> Reference:
     """A reference as a person types it. Without a host it is Docker Hub's; loopback registries are plain HTTP, as for docker."""
+    if text.startswith(("/", "./", "../", "~")):
+        raise ImageError(f"there is no image folder {text!r}")
     name, at, digest = text.partition("@")
     if at:
         check_digest(digest)

@@ -33,6 +33,13 @@ def test_refused(text: str) -> None:
         parse(text)
 
 
+@pytest.mark.parametrize("text", ["./layout:v1", "../layout", "/images/layout", "~/layout"])
+def test_a_folder_that_is_not_there_is_no_registry(text: str) -> None:
+    """``./layout`` would be the host ``.``, asked for half a minute."""
+    with pytest.raises(ImageError, match=f"there is no image folder '{text}'"):
+        parse(text)
+
+
 def test_plain_http_is_asked_for() -> None:
     assert parse("reg.example/a", insecure=True).base == "http://reg.example"
 
