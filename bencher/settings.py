@@ -115,6 +115,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "bencher.core.csp.ContentPolicy",
+    "bencher.core.middleware.NoNul",
     "django_htmx.middleware.HtmxMiddleware",
 ]
 ROOT_URLCONF = "bencher.urls"

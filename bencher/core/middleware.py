@@ -1,4 +1,7 @@
-"""The outermost middleware: a request id for every request, and the documented error body for everybody but browsers on pages."""
+"""The outermost middleware: a request id for every request, and the documented error body for everybody but browsers on pages.
+
+And the innermost: what no database column can hold goes no further.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
+from django.utils.deprecation import MiddlewareMixin
 
 from bencher.core.api import error_response, request_id
+from bencher.core.newtypes import NUL
 
 API_PREFIXES = ("/v0", "/v2")
 TEXTS = {404: "not found: no such route", 500: "internal error"}
@@ -42,6 +48,16 @@ class ApiGate:
         response["x-request-id"] = request_id(request)
         response.headers.setdefault("X-Content-Type-Options", "nosniff")
         return response
+
+
+class NoNul(MiddlewareMixin):
+    """400 for a NUL in a page's query: PostgreSQL stores and compares none, and the admin's filters do not look. Forms and the API look themselves."""
+
+    def process_view(self, request: HttpRequest, *_: Any) -> None:
+        if request.path.startswith(API_PREFIXES):
+            return
+        if any(NUL in text for name, values in request.GET.lists() for text in (name, *values)):
+            raise BadRequest("the NUL character is not allowed")
 
 
 def _is_page(response: HttpResponse) -> bool:

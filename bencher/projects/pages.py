@@ -10,7 +10,8 @@ from django.contrib import auth
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 
 from bencher.core.api import Listing, ordered
-from bencher.core.errors import Missing, NotAuthenticated, ServiceError
+from bencher.core.errors import Invalid, Missing, NotAuthenticated, ServiceError
+from bencher.core.newtypes import NUL
 from bencher.core.paging import paged
 from bencher.projects.browsing import Page, form, local
 from bencher.projects.limiting import attempt, limit
@@ -72,7 +73,10 @@ class Login(Entrance):
         try:
             attempt(request.META, request.POST.get("email", ""), now=self.now)
             if password := request.POST.get("password"):
-                user = auth.authenticate(request, username=request.POST.get("email", ""), password=password, anybody=True)
+                email = request.POST.get("email", "")
+                if NUL in email + password:
+                    raise Invalid("An address and a password have no NUL character.")
+                user = auth.authenticate(request, username=email, password=password, anybody=True)
                 if not isinstance(user, User):
                     raise NotAuthenticated("The address and the password or key do not belong together, or the account is locked.")
                 return self.enter(user, None)
