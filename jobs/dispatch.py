@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
@@ -91,6 +92,9 @@ class ChannelDispatch:
 
     async def claim(self, _: signals.Claim) -> signals.Input:
         self._greet()
+        if not self._woken and self.node.lull.holds(self._specs, at=time.monotonic()):
+            self._wait()
+            return signals.NothingToClaim()
         spec, chain = self._woken.popleft() if self._woken else (None, False)
         result = await self._claim()
         if result.message is None and result.specs != self._specs:  # it would not have been woken for these: look once more
@@ -106,10 +110,17 @@ class ChannelDispatch:
             self.node.waiting.wake(spec, chain=chain)
         return signals.NothingToClaim()
 
-    async def _claim(self) -> claiming.Claim:
-        self.node.waiting.add(self, self._specs)  # before looking: what comes meanwhile wakes us
+    def _wait(self) -> None:
+        self.node.waiting.add(self, self._specs)
         self.node.look_out()
-        return await in_database(claiming.claim, runner_id=self.runner_id, channel=self.id, now=clock.now())
+
+    async def _claim(self) -> claiming.Claim:
+        self._wait()  # before looking: what comes meanwhile wakes us
+        began = time.monotonic()
+        result = await in_database(claiming.claim, runner_id=self.runner_id, channel=self.id, now=clock.now())
+        if result.nothing_pending:
+            self.node.lull.nothing(result.specs, since=began)
+        return result
 
     async def undo(self, effect: signals.Undo) -> None:
         self.node.ledger.drop(effect.job, channel=self.id)

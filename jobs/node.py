@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
@@ -16,7 +17,7 @@ from bencher.core import clock
 from jobs import liveness, notify
 from jobs.services import execute
 from jobs.services.claim import waiting_work
-from jobs.waiting import Waiting
+from jobs.waiting import Lull, Waiting
 from runners.protocol.signals import Input, Superseded, Verdict
 from runners.threads import in_database
 
@@ -48,6 +49,7 @@ class Node:
         self.channels: dict[str, Channel] = {}
         self.runners: dict[UUID, dict[str, Channel]] = {}
         self.waiting = Waiting()
+        self.lull = Lull(POLL_S)
         self.ledger = liveness.Ledger()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._unsubscribe: Callable[[], None] | None = None
@@ -99,7 +101,9 @@ class Node:
         try:
             match message["kind"]:
                 case "pending":
-                    self.waiting.wake(UUID(message["spec"]))
+                    spec = UUID(message["spec"])
+                    self.lull.announced(spec, at=time.monotonic())
+                    self.waiting.wake(spec)
                 case "canceled":
                     self.ledger.judge(UUID(message["job"]), Verdict.CANCELED)
                 case "active":
@@ -109,6 +113,7 @@ class Node:
                     if channel := self.channels.get(message["channel"]):
                         channel.push(Superseded(UUID(message["job"])))
                 case "poll":
+                    self.lull.changed(at=time.monotonic())
                     self._keep("look", self._look)
         except (KeyError, ValueError, TypeError, IndexError):
             logger.warning("a message of another process cannot be read: %.200r", message)

@@ -7,6 +7,41 @@ from typing import Protocol
 from uuid import UUID
 
 
+class Lull:
+    """Specs of which no job was pending a moment ago: a runner that polls again then waits without looking. Moments are of a monotonic clock, in seconds.
+
+    What is announced while somebody looks counts as later than the look, since the look may have missed it.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._looked: dict[UUID, float] = {}
+        self._announced: dict[UUID, float] = {}
+        self._changed = float("-inf")
+
+    def nothing(self, specs: Iterable[UUID], *, since: float) -> None:
+        """A look that began at ``since`` found none."""
+        for spec in specs:
+            self._looked[spec] = since
+
+    def announced(self, spec: UUID, *, at: float) -> None:
+        """There is a job."""
+        self._announced[spec] = at
+
+    def changed(self, *, at: float) -> None:
+        """Who may take what, or what is pending, has changed in some way."""
+        self._changed = at
+
+    def holds(self, specs: Iterable[UUID], *, at: float) -> bool:
+        """Is there nothing for all of these, as far as anybody knows?"""
+        specs = list(specs)
+        return bool(specs) and all(self._holds(spec, at) for spec in specs)
+
+    def _holds(self, spec: UUID, at: float) -> bool:
+        looked = self._looked.get(spec, float("-inf"))
+        return at - looked < self.seconds and looked > self._changed and looked > self._announced.get(spec, float("-inf"))
+
+
 class Waiter(Protocol):
     """A channel that polls."""
 

@@ -34,10 +34,14 @@ LIMITS_LOCK = 0x62656E63  # any number: one advisory lock for claims that have t
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """``message``: what the runner is sent, or None. ``specs``: what it may take, as read by a claim that found nothing; empty when it may take nothing."""
+    """``message``: what the runner is sent, or None. ``specs``: what it may take, as read by a claim that found nothing; empty when it may take nothing.
+
+    ``nothing_pending``: no job of these specs was pending, so that others need not look at once; with limits on there may be one that has to wait.
+    """
 
     message: messages.Job | None
     specs: frozenset[UUID] = frozenset()
+    nothing_pending: bool = False
 
 
 def claim(*, runner_id: UUID, channel: str, now: datetime) -> Claim:
@@ -48,7 +52,7 @@ def claim(*, runner_id: UUID, channel: str, now: datetime) -> Claim:
     while True:
         job = _take(runner_id, channel, now)
         if isinstance(job, frozenset):
-            return Claim(None, job)
+            return Claim(None, job, nothing_pending=not _limited())
         try:
             message = _message(job, runner_id, now)
         except Undecodable as fault:
@@ -69,6 +73,11 @@ def undo(*, job_id: UUID, runner_id: UUID, channel: str, now: datetime) -> bool:
         if undone:
             notify.pending(job.spec_id)
         return undone
+
+
+def _limited() -> bool:
+    """Must a claim count what others execute?"""
+    return bool(settings.BENCHER_TIER_LIMITS) or settings.BENCHER_PROJECT_CONCURRENCY > 0
 
 
 def _allowed() -> QuerySet[RunnerSpec]:
@@ -93,7 +102,7 @@ _SPECS = Compiled(lambda: _allowed().values_list("spec_id", flat=True))
 def _take(runner_id: UUID, channel: str, now: datetime) -> Job | frozenset[UUID]:
     """A claimed job with its spec, or, when there is none, the runner's specs."""
     with transaction.atomic():
-        limited = settings.BENCHER_TIER_LIMITS or settings.BENCHER_PROJECT_CONCURRENCY > 0
+        limited = _limited()
         if limited and connection.vendor == "postgresql":  # SQLite has one writer anyway
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LIMITS_LOCK])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
+from jobs import notify
 from jobs.actors import SYSTEM
 from jobs.models import Job
 from jobs.services import claim, execute, terminal
@@ -133,6 +134,32 @@ def test_an_idle_poll_costs_no_query(site: Site, runner: Runner, django_assert_n
         site.say(line, HEARTBEAT)
         site.say(line, signals.Garbage(1008, "x"))  # type: ignore[arg-type]
         site.settle()
+
+
+def test_a_poll_right_after_another_looks_only_if_there_is_news(site: Site, runner: Runner, django_assert_num_queries: Any) -> None:
+    """Of a thousand runners that poll again one a moment looks; what is submitted meanwhile wakes them."""
+    lines = [site.connect(make_runner(*runner.specs.all())) for _ in range(2)]
+    for line in lines:
+        site.say(line, READY)
+        site.say(line, signals.Deadline())  # type: ignore[arg-type]
+    with django_assert_num_queries(0):
+        for line in lines:
+            site.say(line, READY)
+    job = pending(runner)
+    notify.pending(job.spec_id)
+    site.settle()
+    assert [line.executing for line in lines] == [job.pk, None]
+
+
+def test_a_poll_looks_when_a_job_was_announced(site: Site, runner: Runner) -> None:
+    line = site.connect(runner)
+    site.say(line, READY)
+    site.say(line, signals.Deadline())  # type: ignore[arg-type]
+    job = pending(runner)
+    notify.pending(job.spec_id)
+    site.settle()
+    site.say(line, READY)
+    assert line.executing == job.pk
 
 
 def test_heartbeats_cost_no_query_and_one_write_a_second(site: Site, runner: Runner, django_assert_num_queries: Any) -> None:

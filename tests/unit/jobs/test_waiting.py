@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from jobs.waiting import Waiting
+from jobs.waiting import Lull, Waiting
 
 A, B = UUID(int=1), UUID(int=2)
 
@@ -69,3 +69,34 @@ def test_a_runner_is_woken_for_a_spec_it_was_not_known_to_have() -> None:
     assert waiting.wake_runner(waiter.runner_id, B)
     assert waiter.woken == [(B, True)]
     assert not waiting.wake_runner(waiter.runner_id, B)
+
+
+def test_a_lull_lasts_until_there_is_news() -> None:
+    lull = Lull(1.5)
+    assert not lull.holds({A}, at=10)
+    lull.nothing({A, B}, since=10)
+    assert lull.holds({A}, at=11.4)
+    assert lull.holds({A, B}, at=11.4)
+    assert not lull.holds({A}, at=11.5)
+    lull.announced(A, at=11)
+    assert not lull.holds({A}, at=11.1)
+    assert not lull.holds({A, B}, at=11.1)
+    assert lull.holds({B}, at=11.1)
+    lull.changed(at=11.1)
+    assert not lull.holds({B}, at=11.2)
+    lull.nothing({A, B}, since=11.2)
+    assert lull.holds({A, B}, at=11.3)
+
+
+def test_a_look_proves_nothing_about_what_was_announced_meanwhile() -> None:
+    lull = Lull(1.5)
+    lull.announced(A, at=10.1)
+    lull.changed(at=10.1)
+    lull.nothing({A}, since=10)
+    assert not lull.holds({A}, at=10.2)
+
+
+def test_who_may_take_nothing_looks_again() -> None:
+    lull = Lull(1.5)
+    lull.nothing(set(), since=10)
+    assert not lull.holds(set(), at=10)
