@@ -148,14 +148,10 @@ def _finish(lease: Lease, action: Action, now: datetime, changes: dict[str, Any]
     if job is None:
         return False
     guards = {"processing_until": lease.until}
-    if not transit(job, action, now=now, actor=actors.SYSTEM, guards=guards, changes=changes, reason=_storable(reason)):
+    if not transit(job, action, now=now, actor=actors.SYSTEM, guards=guards, changes=changes, reason=reason):
         return False
     notify.ended(job.pk, job.status)
     return True
-
-
-def _storable(text: str) -> str:
-    return text.replace("\x00", "\N{SYMBOL FOR NULL}").encode("utf-8", "replace").decode()
 
 
 def report_times(job: Job, config: JobConfig, now: datetime) -> tuple[datetime, datetime]:

@@ -86,9 +86,14 @@ def record(job_id: UUID, action: str, source: str | None, target: str, *, now: d
         actor_kind=actor.kind,
         actor_id=actor.id,
         actor_name=actor.name,
-        reason=reason[:REASON_LENGTH],
+        reason=_storable(reason[:REASON_LENGTH]),
         created=now,
     )
+
+
+def _storable(text: str) -> str:
+    """Whatever a runner or an adapter said: PostgreSQL takes neither a NUL nor half a character."""
+    return text.replace("\x00", "\N{SYMBOL FOR NULL}").encode("utf-8", "replace").decode()
 
 
 def hold(job: Job, *, channel: str, now: datetime) -> bool:

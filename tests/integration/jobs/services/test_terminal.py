@@ -11,7 +11,7 @@ import pytest
 from django.db import OperationalError
 
 from jobs.lifecycle import DELIVERIES, Keep, Status
-from jobs.models import Job
+from jobs.models import Job, JobEvent
 from jobs.output import decode
 from jobs.services import terminal
 from jobs.services.cancel import cancel_job
@@ -118,6 +118,16 @@ def test_a_failure_after_the_heartbeat_timeout_is_the_runners_own() -> None:
     deliver(message=message("failed", job, []), runner_id=job.runner_id, now=LATER)
     job.refresh_from_db()
     assert job.output == first
+
+
+def test_an_error_with_a_nul_is_taken() -> None:
+    """The key of typed results begins with one, so a runner's error may well contain it; PostgreSQL would refuse the whole delivery."""
+    job = in_status("running")
+    deliver(message=Failed(job=job.pk, results=[], error="cannot read '\0bencher'"), runner_id=job.runner_id, now=LATER)
+    job.refresh_from_db()
+    assert job.status == "failed"
+    assert decode(get_job_output(job.output)).error == "cannot read '\0bencher'"
+    assert JobEvent.objects.filter(job=job).latest("created", "pk").reason == "cannot read '\N{SYMBOL FOR NULL}bencher'"
 
 
 def test_lost_running_counts_from_now() -> None:
