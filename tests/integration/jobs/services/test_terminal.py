@@ -126,8 +126,8 @@ def test_an_error_with_a_nul_is_taken() -> None:
     deliver(message=Failed(job=job.pk, results=[], error="cannot read '\0bencher'"), runner_id=job.runner_id, now=LATER)
     job.refresh_from_db()
     assert job.status == "failed"
-    assert decode(get_job_output(job.output)).error == "cannot read '\0bencher'"
-    assert JobEvent.objects.filter(job=job).latest("created", "pk").reason == "cannot read '\N{SYMBOL FOR NULL}bencher'"
+    assert decode(get_job_output(job.project_id, job.pk, job.output)).error == "cannot read '\0bencher'"
+    assert JobEvent.objects.filter(job=job).latest("pk").reason == "cannot read '\N{SYMBOL FOR NULL}bencher'"
 
 
 def test_lost_running_counts_from_now() -> None:
