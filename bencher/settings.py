@@ -273,7 +273,8 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"plain": {"()": "bencher.core.logs.Redacting", "format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "handlers": {"out": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "filters": {"client": {"()": "bencher.core.logs.ClientFaults"}},
+    "handlers": {"out": {"class": "logging.StreamHandler", "formatter": "plain", "filters": ["client"]}},
     "root": {"handlers": ["out"], "level": LOG_LEVEL},
     "loggers": {
         "daphne": {"level": "WARNING"},

@@ -28,6 +28,15 @@ class Redacting(logging.Formatter):
         return text if record.name == MAIL else redact(text)
 
 
+class ClientFaults(logging.Filter):
+    """What Django calls a suspicious request (a wrong Host, too many fields) is one line and no error: anybody can send one, as often as they like."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name.startswith("django.security."):
+            record.levelno, record.levelname, record.exc_info, record.exc_text = logging.WARNING, "WARNING", None, None
+        return True
+
+
 class AccessLog:
     """ASGI wrapper: logs each answer with method, path (never the query: it may hold a token), status, milliseconds and request id."""
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from bencher.core.logs import AccessLog, Redacting, redact
+from bencher.core.logs import AccessLog, ClientFaults, Redacting, redact
+from bencher.settings import LOGGING
 
 KEY = "A" * 30
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl-_x"
@@ -36,6 +37,19 @@ def record(name: str, message: str, error: BaseException | None = None) -> loggi
 def test_tracebacks_too() -> None:
     formatter = Redacting("%(name)s: %(message)s")
     assert KEY not in formatter.format(record("x", "failed", ValueError(f"bencher_user_{KEY}")))
+
+
+def test_a_strangers_request_is_no_error_and_no_traceback() -> None:
+    """A wrong Host, too many fields: anybody can send that, as often as they like."""
+    assert LOGGING["handlers"]["out"]["filters"] == ["client"]
+    client = LOGGING["filters"]["client"]["()"]
+    assert client == f"{ClientFaults.__module__}.{ClientFaults.__qualname__}"
+    lines = []
+    for name in ("django.security.DisallowedHost", "bencher.api"):
+        entry = record(name, "wrong host", ValueError("inside"))
+        assert ClientFaults().filter(entry)
+        lines.append(Redacting("%(levelname)s %(message)s").format(entry))
+    assert lines == ["WARNING wrong host", "INFO wrong host\nValueError: inside"]
 
 
 def test_only_mail_keeps_its_token() -> None:
