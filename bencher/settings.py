@@ -35,12 +35,19 @@ def whole(name: str, default: int, low: int = 0, high: int | None = None) -> int
     return value
 
 
+def address(name: str, text: str, *schemes: str) -> str:
+    """``text``, if it is empty or a URL of one of these schemes."""
+    if text and not text.startswith(tuple(f"{scheme}://" for scheme in schemes)):
+        raise ImproperlyConfigured(f"{name}: expected an address that begins with {' or '.join(f'{scheme}://' for scheme in schemes)}")
+    return text
+
+
 # -- places -----------------------------------------------------------------------------------------------------
 BENCHER_DATA_DIR = Path(env.str("BENCHER_DATA_DIR", default="data")).absolute()
 DATABASE_URL = env.str("DATABASE_URL", default="") or f"sqlite:///{BENCHER_DATA_DIR}/bencher.db"
-REDIS_URL = env.str("REDIS_URL", default="")
+REDIS_URL = address("REDIS_URL", env.str("REDIS_URL", default=""), "redis", "rediss", "unix")
 BENCHER_REDIS_PREFIX = env.str("BENCHER_REDIS_PREFIX", default="bencher")
-STORAGE_URL = env.str("STORAGE_URL", default="") or f"file://{BENCHER_DATA_DIR}/storage"
+STORAGE_URL = address("STORAGE_URL", env.str("STORAGE_URL", default=""), "file", "s3", "memory") or f"file://{BENCHER_DATA_DIR}/storage"
 ON_SQLITE = DATABASE_URL.startswith("sqlite:")
 DEBUG = env.bool("DEBUG", default=False)
 
@@ -267,6 +274,8 @@ UNFOLD = {
 
 # -- logs: to standard output, plain; secrets never reach a logger (bencher/core/logs.py) -------------------------
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO").upper()
+if LOG_LEVEL not in logging.getLevelNamesMapping():
+    raise ImproperlyConfigured(f"LOG_LEVEL: expected one of {', '.join(logging.getLevelNamesMapping())}")
 logging.captureWarnings(True)
 warnings.filterwarnings("ignore", message="No directory at", module="django.core.handlers.base")  # static files are found where they lie
 LOGGING = {

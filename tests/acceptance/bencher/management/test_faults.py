@@ -47,6 +47,9 @@ def run(folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedP
         (a_file, ["up"], {}, "data: File exists"),
         (no_database, ["up"], {}, "file is not a database"),
         (nothing, ["up"], {"BENCHER_HEARTBEAT_TIMEOUT": "soon"}, "BENCHER_HEARTBEAT_TIMEOUT: expected a whole number"),
+        (nothing, ["up"], {"REDIS_URL": "localhost:6379"}, "REDIS_URL: expected an address that begins with redis://"),
+        (nothing, ["up"], {"STORAGE_URL": "/srv/storage"}, "STORAGE_URL: expected an address that begins with file://"),
+        (nothing, ["up"], {"LOG_LEVEL": "loud"}, "LOG_LEVEL: expected one of"),
     ],
 )
 def test_one_sentence(tmp_path: Path, prepare: Callable[[Path], None], arguments: list[str], settings: dict[str, str], said: str) -> None:
