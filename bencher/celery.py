@@ -17,7 +17,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "bencher.settings")
 
 from celery import Celery, Task
 from celery.exceptions import Ignore
-from celery.signals import setup_logging, worker_process_init
+from celery.signals import beat_init, celeryd_init, setup_logging, worker_process_init
 from django.conf import settings
 from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES
@@ -29,6 +29,10 @@ logger = logging.getLogger(__name__)
 MAIN_PROCESS = process.current_process()
 PAUSE = 2.0
 """Seconds during which nothing is published after a failure: a dead broker must not slow every request down."""
+
+
+embedded = False
+"""Do worker and beat run inside the web server (bencher/embedded.py)?"""
 
 
 class Hint(Task):
@@ -119,6 +123,16 @@ def canary() -> None:
 @setup_logging.connect
 def keep_logging(**_: Any) -> None:
     """Whoever listens here keeps Celery from setting the root logger's level: in the embedded server that silenced the web server's log, and its mails."""
+
+
+@celeryd_init.connect
+@beat_init.connect
+def needs_redis(**_: Any) -> None:
+    """A worker or a beat of its own would hear nobody through a broker in memory."""
+    if not settings.REDIS_URL and not embedded:
+        raise SystemExit(
+            "celery: a worker or a beat of its own meets the web servers in Redis: set REDIS_URL (manage.py up has both inside)"
+        )
 
 
 @worker_process_init.connect

@@ -58,8 +58,9 @@ class Background:
         from celery.beat import EmbeddedService, Scheduler
         from celery.exceptions import SecurityWarning
 
-        from bencher.celery import app
+        from bencher import celery
 
+        celery.embedded, app = True, celery.app
         warnings.filterwarnings("ignore", category=SecurityWarning)  # about root: this is no worker of its own, and takes no pickles
         parsers.start()
         self._worker = app.Worker(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import warnings
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -35,11 +36,37 @@ def whole(name: str, default: int, low: int = 0, high: int | None = None) -> int
     return value
 
 
+def flag(name: str, default: bool) -> bool:
+    """On or off; anything else would silently be off."""
+    text = os.environ.get(name, "").strip().lower()
+    if text in ("", *env.BOOLEAN_TRUE_STRINGS):
+        return bool(text) or default
+    if text in ("0", "false", "no", "n", "off"):
+        return False
+    raise ImproperlyConfigured(f"{name}: expected 1 or 0, got {text!r}")
+
+
+def networks(name: str, default: list[str]) -> list[str]:
+    """Addresses and networks in CIDR notation, separated by commas."""
+    found: list[str] = env.list(name, default=default)
+    for text in found:
+        try:
+            ip_network(text.strip(), strict=False)
+        except ValueError:
+            raise ImproperlyConfigured(f"{name}: {text!r} is no address or network such as 10.0.0.0/8") from None
+    return found
+
+
 def address(name: str, text: str, *schemes: str) -> str:
     """``text``, if it is empty or a URL of one of these schemes."""
     if text and not text.startswith(tuple(f"{scheme}://" for scheme in schemes)):
         raise ImproperlyConfigured(f"{name}: expected an address that begins with {' or '.join(f'{scheme}://' for scheme in schemes)}")
     return text
+
+
+def site(name: str) -> str:
+    """The address of a site, without the last slash."""
+    return address(name, env.str(name, default=""), "http", "https").rstrip("/")
 
 
 # -- places -----------------------------------------------------------------------------------------------------
@@ -49,7 +76,7 @@ REDIS_URL = address("REDIS_URL", env.str("REDIS_URL", default=""), "redis", "red
 BENCHER_REDIS_PREFIX = env.str("BENCHER_REDIS_PREFIX", default="bencher")
 STORAGE_URL = address("STORAGE_URL", env.str("STORAGE_URL", default=""), "file", "s3", "memory") or f"file://{BENCHER_DATA_DIR}/storage"
 ON_SQLITE = DATABASE_URL.startswith("sqlite:")
-DEBUG = env.bool("DEBUG", default=False)
+DEBUG = flag("DEBUG", False)
 
 
 def _secret_key() -> str:
@@ -64,10 +91,10 @@ def _secret_key() -> str:
 SECRET_KEY = _secret_key()
 
 # -- addresses --------------------------------------------------------------------------------------------------
-BENCHER_PUBLIC_URL = env.str("BENCHER_PUBLIC_URL", default=f"http://localhost:{os.environ.get('BENCHER_BOUND_PORT') or 6610}").rstrip("/")
-BENCHER_REGISTRY_URL = env.str("BENCHER_REGISTRY_URL", default="").rstrip("/") or BENCHER_PUBLIC_URL
-BENCHER_CONSOLE_URL = env.str("BENCHER_CONSOLE_URL", default="").rstrip("/") or BENCHER_PUBLIC_URL
-BENCHER_TRUSTED_PROXIES = env.list("BENCHER_TRUSTED_PROXIES", default=["127.0.0.0/8", "::1/128"])
+BENCHER_PUBLIC_URL = site("BENCHER_PUBLIC_URL") or f"http://localhost:{os.environ.get('BENCHER_BOUND_PORT') or 6610}"
+BENCHER_REGISTRY_URL = site("BENCHER_REGISTRY_URL") or BENCHER_PUBLIC_URL
+BENCHER_CONSOLE_URL = site("BENCHER_CONSOLE_URL") or BENCHER_PUBLIC_URL
+BENCHER_TRUSTED_PROXIES = networks("BENCHER_TRUSTED_PROXIES", ["127.0.0.0/8", "::1/128"])
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["*"])
 CSRF_TRUSTED_ORIGINS = [url for url in {BENCHER_PUBLIC_URL, BENCHER_CONSOLE_URL} if "://" in url]
 
@@ -82,8 +109,8 @@ BENCHER_API_VERSION = env.str("BENCHER_API_VERSION", default="0.6.12")
 BENCHER_SWEEP_INTERVAL = whole("BENCHER_SWEEP_INTERVAL", 2, 1, 3600)
 
 # -- policy -----------------------------------------------------------------------------------------------------
-BENCHER_TIER_LIMITS = env.bool("BENCHER_TIER_LIMITS", default=False)
-BENCHER_ALLOW_ANONYMOUS_RUNS = env.bool("BENCHER_ALLOW_ANONYMOUS_RUNS", default=True)
+BENCHER_TIER_LIMITS = flag("BENCHER_TIER_LIMITS", False)
+BENCHER_ALLOW_ANONYMOUS_RUNS = flag("BENCHER_ALLOW_ANONYMOUS_RUNS", True)
 BENCHER_PROJECT_CONCURRENCY = whole("BENCHER_PROJECT_CONCURRENCY", 0)
 BENCHER_RATE_LIMITS = env.str("BENCHER_RATE_LIMITS", default="")
 

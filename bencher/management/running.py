@@ -24,6 +24,14 @@ def parse_address(text: str) -> tuple[str, int]:
     return host.strip("[]") or "0.0.0.0", int(port)  # noqa: S104
 
 
+def check_settings() -> None:
+    """Refuse what a server would stumble over later."""
+    from bencher.checks import rate_limits
+
+    for fault in rate_limits(None):
+        raise CommandError(str(fault.msg))
+
+
 def announce(url: str) -> None:
     """The line that scripts wait for."""
     sys.stdout.write(f"listening on {url}\n")

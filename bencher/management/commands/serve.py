@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, connections
 
 from bencher.core import clock
-from bencher.management.running import DEFAULT, announce, ignore_signals, leave, parse_address, raise_file_limit
+from bencher.management.running import DEFAULT, announce, check_settings, ignore_signals, leave, parse_address, raise_file_limit
 from bencher.serving.watchdog import watch_stop
 from bencher.serving.workers import Workers
 from jobs.recovery import recover_beside
@@ -39,6 +39,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         host, port = parse_address(options["bind"])
+        check_settings()
         raise_file_limit()
         if options["workers"] > 1:
             sys.exit(self._several(host, port, options))

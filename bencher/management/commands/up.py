@@ -11,7 +11,7 @@ from django.db import connections
 
 from bencher.core import clock
 from bencher.embedded import AlreadyRunning, Background, DataLock
-from bencher.management.running import DEFAULT, announce, ignore_signals, leave, parse_address, raise_file_limit
+from bencher.management.running import DEFAULT, announce, check_settings, ignore_signals, leave, parse_address, raise_file_limit
 from jobs.recovery import recover_alone
 
 
@@ -27,6 +27,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         host, port = parse_address(options["bind"])
+        check_settings()
         raise_file_limit()
         try:
             lock = DataLock(settings.BENCHER_DATA_DIR)

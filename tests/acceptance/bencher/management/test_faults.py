@@ -49,6 +49,10 @@ def run(folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedP
         (nothing, ["up"], {"BENCHER_HEARTBEAT_TIMEOUT": "soon"}, "BENCHER_HEARTBEAT_TIMEOUT: expected a whole number"),
         (nothing, ["up"], {"REDIS_URL": "localhost:6379"}, "REDIS_URL: expected an address that begins with redis://"),
         (nothing, ["up"], {"STORAGE_URL": "/srv/storage"}, "STORAGE_URL: expected an address that begins with file://"),
+        (nothing, ["up"], {"BENCHER_PUBLIC_URL": "bench.example.com"}, "BENCHER_PUBLIC_URL: expected an address that begins with http://"),
+        (nothing, ["up"], {"BENCHER_TRUSTED_PROXIES": "10.0.0.0/8,proxy"}, "BENCHER_TRUSTED_PROXIES: 'proxy' is no address or network"),
+        (nothing, ["up"], {"BENCHER_TIER_LIMITS": "nonsense"}, "BENCHER_TIER_LIMITS: expected 1 or 0"),
+        (nothing, ["up"], {"BENCHER_RATE_LIMITS": "nonsense"}, "BENCHER_RATE_LIMITS: 'nonsense': expected one of"),
         (nothing, ["up"], {"LOG_LEVEL": "loud"}, "LOG_LEVEL: expected one of"),
     ],
 )
@@ -66,3 +70,20 @@ def test_the_traceback_is_there_on_demand(tmp_path: Path) -> None:
     ended = run(tmp_path, "recover", "--traceback")
     assert ended.returncode == 1
     assert "Traceback" in ended.stderr
+
+
+@pytest.mark.parametrize("part", ["worker", "beat"])
+def test_parts_of_their_own_need_redis(tmp_path: Path, part: str) -> None:
+    env = {name: value for name, value in os.environ.items() if name not in FOREIGN}
+    program = [sys.executable, "-m", "celery", "-A", "bencher", part]
+    ended = subprocess.run(
+        program,
+        cwd=tmp_path,
+        env={**env, "BENCHER_DATA_DIR": str(tmp_path / "data"), "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 1
+    assert "set REDIS_URL" in ended.stderr
+    assert "Traceback" not in ended.stderr
