@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 from typing import TYPE_CHECKING, Any
 
 import daphne.server  # noqa: F401  (installs the reactor: before any other import of Twisted)
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from bencher.server import Server
 
 TLS_HANDSHAKE = b"\x16"
+ABSOLUTE = re.compile(rb"https?://(?P<host>[^/?#]*)(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
+"""A request's target in absolute form."""
 
 
 class Channel(http.HTTPChannel):
@@ -111,6 +114,9 @@ class Channel(http.HTTPChannel):
 
     def allHeadersReceived(self) -> None:
         request = self.requests[-1]
+        if absolute := ABSOLUTE.match(self._target()):  # its authority counts, whatever Host says (RFC 9112 section 3.2.2)
+            self._path = absolute["rest"] if absolute["rest"].startswith(b"/") else b"/" + absolute["rest"]
+            request.requestHeaders.setRawHeaders(b"host", [absolute["host"]])
         request.method, request.uri, request.clientproto = self._command, self._path, self._version  # Twisted sets them only after the body
         super().allHeadersReceived()
 

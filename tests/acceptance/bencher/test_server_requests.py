@@ -200,6 +200,16 @@ def test_head_has_no_body(running: Running, path: str) -> None:
         assert wire.send(get("/count")).answer().body == b"0"
 
 
+@pytest.mark.parametrize(
+    "target", ["http://bench.example/count", "HTTP://bench.example:80/count?x=http://other/", "https://bench.example/count"]
+)
+def test_the_absolute_form(running: Running, target: str) -> None:
+    """Every server has to accept it (RFC 9112 section 3.2.2)."""
+    with running.connect() as wire:
+        assert wire.send(get(target)).answer().body == b"0"
+        assert wire.send(get("/count")).answer().body == b"0"
+
+
 @pytest.mark.parametrize("status", [204, 304])
 def test_statuses_without_a_body(running: Running, status: int) -> None:
     with running.connect() as wire:
