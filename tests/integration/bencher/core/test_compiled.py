@@ -62,7 +62,7 @@ def test_null_references_are_none() -> None:
 
 def test_tuples_and_single_values() -> None:
     owner = make_user()
-    projects = [make_project(owner, name=fresh("listed")) for _ in range(3)]
+    projects = sorted((make_project(owner, name=fresh("listed")) for _ in range(3)), key=lambda row: row.name)
     assert OLDER.rows(moment=NOW + timedelta(seconds=1)) == [(row.id, row.name, row.created) for row in projects]
     assert OLDER.rows(moment=NOW) == []
     assert NAMES.rows(ids={row.id for row in projects[:2]} | {uuid7()}) == [row.name for row in projects[:2]]
