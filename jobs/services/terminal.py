@@ -32,12 +32,12 @@ def deliver(*, message: Terminal, runner_id: UUID, now: datetime) -> None:
     An unknown job, another runner's, or one that nobody has claimed: nothing changes. Raises `StorageError` and Django's database errors when the fault is ours;
     then nothing may be acknowledged, and the runner sends it again.
     """
-    job = _JOB.first(id=message.job)
-    if job is None or job.runner_id != runner_id:
-        logger.warning("runner %s delivered %s for a job that is not its own: %s", runner_id, _EVENTS[type(message)], message.job)
-        return
     stored: str | None = None
-    while True:
+    while True:  # anew when the job changed between our look and our lock: statuses only go forward, or the claim is undone, so this ends
+        job = _JOB.first(id=message.job)
+        if job is None or job.runner_id != runner_id:
+            logger.warning("runner %s delivered %s for a job that is not its own: %s", runner_id, _EVENTS[type(message)], message.job)
+            return
         delivery = DELIVERIES[_EVENTS[type(message)], Status(job.status)]
         keep = delivery.keep is Keep.ALWAYS or (delivery.keep is Keep.IF_NONE and not job.output)
         if not keep and not delivery.actions:
@@ -46,9 +46,6 @@ def deliver(*, message: Terminal, runner_id: UUID, now: datetime) -> None:
             stored = _store(job, message)
         if _apply(message, runner_id, delivery, stored if keep else None, now):
             return
-        job = Job.objects.get(
-            pk=message.job
-        )  # it changed between our look and our lock: decide anew; statuses only go forward, so this ends
 
 
 def _store(job: Job, message: Completed | Failed) -> str:

@@ -155,6 +155,25 @@ def test_canceled_while_the_output_is_stored(monkeypatch: pytest.MonkeyPatch) ->
     assert history(job) == [("running", "canceled")]
 
 
+@pytest.mark.parametrize("other", [False, True], ids=["undone", "another's"])
+def test_the_claim_is_undone_while_the_output_is_stored(other: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job is not this runner's any more: the delivery ends, and leaves it alone."""
+    job = in_status(Status.CLAIMED)
+    runner_id, store = job.runner_id, terminal._store
+    assert runner_id is not None
+    other_id = make_runner(make_spec()).pk
+
+    def undo_and_store(*args: Any) -> str:
+        values = {"runner_id": other_id} if other else {"runner_id": None, "status": Status.PENDING}
+        Job.objects.filter(pk=job.pk).update(**values)
+        return store(*args)
+
+    monkeypatch.setattr(terminal, "_store", undo_and_store)
+    deliver(message=message("completed", job), runner_id=runner_id, now=LATER)
+    found = Job.objects.get(pk=job.pk)
+    assert (found.status, found.output) == (Status.CLAIMED if other else Status.PENDING, "")
+
+
 # -- our own faults --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("event", ["completed", "failed"])
 def test_a_storage_that_fails_leaves_the_job_as_it_was(event: str, monkeypatch: pytest.MonkeyPatch) -> None:
