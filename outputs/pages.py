@@ -109,15 +109,7 @@ class Reports(ProjectPage):
 
     def get(self, request: HttpRequest, project: str) -> HttpResponse:
         found, query = self.project(), self.query(ReportList)
-        listed = reports.listed(
-            found,
-            branch=query.branch,
-            testbed=query.testbed,
-            start_time=query.start_time,
-            end_time=query.end_time,
-            archived=query.archived,
-            direction=query.direction,
-        )
+        listed = query.listed(found)
         page = paged(reports.shown(listed), self.parameters, total=listed.count())
         return self.show(page=page, rows=reports_json(page.rows, expand=False), query=query)
 
@@ -146,8 +138,7 @@ class Alerts(ProjectPage):
 
     def get(self, request: HttpRequest, project: str) -> HttpResponse:
         found, query = self.project(), self.query(AlertList)
-        rows = thresholds.listed_alerts(found, status=query.status, archived=query.archived, sort=query.sort, direction=query.direction)
-        page = paged(rows, self.parameters)
+        page = paged(query.listed(found), self.parameters)
         return self.show(
             page=page, rows=[alert_json(row, row.number) for row in page.rows], query=query, statuses=("active", "dismissed", "silenced")
         )
@@ -185,16 +176,7 @@ class Thresholds(ProjectPage):
 
     def get(self, request: HttpRequest, project: str) -> HttpResponse:
         found, query = self.project(), self.query(ThresholdList)
-        rows = thresholds.listed_thresholds(
-            found,
-            branch=query.branch,
-            testbed=query.testbed,
-            measure=query.measure,
-            archived=query.archived,
-            sort=query.sort,
-            direction=query.direction,
-        )
-        page = paged(rows, self.parameters)
+        page = paged(query.listed(found), self.parameters)
         return self.show(page=page, rows=[threshold_json(row, row.model) for row in page.rows], query=query)
 
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
 import msgspec
+from django.db.models import QuerySet
 
 from bencher.core.api import Listing, Page
 from bencher.core.ids import as_uuid
 from bencher.core.newtypes import UUID_PATTERN, Checked, NameId
+from bencher.projects.models import Project
+from outputs.models import Report, Threshold
+from outputs.selectors import reports, thresholds
 from outputs.selectors.perf import Wanted
 
 
@@ -83,6 +87,17 @@ class ReportList(Page, kw_only=True):
     archived: bool = False
     expand: bool = False
 
+    def listed(self, project: Project) -> QuerySet[Report]:
+        return reports.listed(
+            project,
+            branch=self.branch,
+            testbed=self.testbed,
+            start_time=self.start_time,
+            end_time=self.end_time,
+            archived=self.archived,
+            direction=self.direction,
+        )
+
 
 class ThresholdList(Page, kw_only=True):
     sort: Literal["created", "modified"] = "created"
@@ -91,11 +106,25 @@ class ThresholdList(Page, kw_only=True):
     measure: NameId | None = None
     archived: bool = False
 
+    def listed(self, project: Project) -> QuerySet[Threshold]:
+        return thresholds.listed_thresholds(
+            project,
+            branch=self.branch,
+            testbed=self.testbed,
+            measure=self.measure,
+            archived=self.archived,
+            sort=self.sort,
+            direction=self.direction,
+        )
+
 
 class AlertList(Page, kw_only=True):
     sort: Literal["modified", "created"] = "modified"
     status: Literal["active", "dismissed", "silenced"] | None = None
     archived: bool = False
+
+    def listed(self, project: Project) -> QuerySet[Any]:
+        return thresholds.listed_alerts(project, status=self.status, archived=self.archived, sort=self.sort, direction=self.direction)
 
 
 class PlotList(Page, kw_only=True):

@@ -26,15 +26,7 @@ class Reports(ApiView):
     def get(self, request: Any, project: str) -> Reply:
         """Reports, the newest first; ``expand`` adds results and alerts."""
         query = self.query(ReportList)
-        listed = reports.listed(
-            self.project(),
-            branch=query.branch,
-            testbed=query.testbed,
-            start_time=query.start_time,
-            end_time=query.end_time,
-            archived=query.archived,
-            direction=query.direction,
-        )
+        listed = query.listed(self.project())
         page, total = query.cut(reports.shown(listed))
         return Reply(reports_json(page, expand=query.expand), total=total)
 

@@ -25,16 +25,7 @@ class Thresholds(ApiView):
     def get(self, request: Any, project: str) -> Reply:
         """Thresholds in order of creation; by modification the last first."""
         query = self.query(ThresholdList)
-        rows = selectors.listed_thresholds(
-            self.project(),
-            branch=query.branch,
-            testbed=query.testbed,
-            measure=query.measure,
-            archived=query.archived,
-            sort=query.sort,
-            direction=query.direction,
-        )
-        page, total = query.cut(rows)
+        page, total = query.cut(query.listed(self.project()))
         return Reply([threshold_json(row, row.model) for row in page], total=total)
 
     @documented(body=NewThreshold, returns=JsonThreshold, status=201)
@@ -82,10 +73,7 @@ class Alerts(ApiView):
     def get(self, request: Any, project: str) -> Reply:
         """Alerts, active ones first."""
         query = self.query(AlertList)
-        rows = selectors.listed_alerts(
-            self.project(), status=query.status, archived=query.archived, sort=query.sort, direction=query.direction
-        )
-        page, total = query.cut(rows)
+        page, total = query.cut(query.listed(self.project()))
         return Reply([alert_json(row, row.number) for row in page], total=total)
 
 

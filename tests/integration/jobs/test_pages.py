@@ -16,16 +16,6 @@ pytestmark = pytest.mark.django_db
 HOSTILE = "</pre><script>alert(1)</script>\x1b[31mred\x1b[0m\x1b[2J\u202e{{ 7*7 }}"
 
 
-@pytest.fixture
-def owner() -> User:
-    return make_user()
-
-
-@pytest.fixture
-def project(owner: User) -> Project:
-    return make_project(owner)
-
-
 def page_of(job: Job) -> str:
     prefix = "/perf" if job.project.visibility == "public" else "/console/projects"
     return f"{prefix}/{job.project.slug}/jobs/{job.pk}"

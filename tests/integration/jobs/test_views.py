@@ -24,16 +24,6 @@ NOWHERE = "00000000-0000-4000-8000-000000000001"
 
 
 @pytest.fixture
-def owner() -> User:
-    return make_user()
-
-
-@pytest.fixture
-def project(owner: User) -> Project:
-    return make_project(owner)
-
-
-@pytest.fixture
 def api(owner: User) -> Api:
     return Api(user_key(owner))
 

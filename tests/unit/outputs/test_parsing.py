@@ -7,8 +7,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +18,7 @@ from outputs import parsing
 from outputs.adapters.parse import parse_results
 from outputs.adapters.results import AdapterError
 from outputs.parsing import Parsers, ParserUnavailable, Places
+from tests.processes import eventually, gone
 
 ROOT = Path(parsing.__file__).parents[1]
 TEXT = "test a ... bench: 10 ns/iter (+/- 1)\n"
@@ -79,21 +78,6 @@ def single() -> Iterator[Parsers]:
 def children(pool: Parsers) -> list[int]:
     pool.start()
     return list(pool._pool._pool_manager.worker_manager.workers)
-
-
-def gone(process: int) -> bool:
-    """Whether a process ended; one that nobody waited for is a zombie."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "did not come about"
-        time.sleep(0.01)
 
 
 # -- results -------------------------------------------------------------------------------------------------------------
@@ -349,41 +333,6 @@ def test_start_after_stop(single: Parsers) -> None:
     assert single.parse([TEXT]) == WANTED
 
 
-SERVER = """
-import sys, time
-from outputs import parsing
-from outputs.adapters.results import AdapterError
-def main():
-    pool = parsing.Parsers(workers=2)
-    assert len(pool.parse(["test a ... bench: 10 ns/iter (+/- 1)"])) == 1
-    print(*pool._pool._pool_manager.worker_manager.workers, parsing.forkserver._forkserver._forkserver_pid, flush=True)
-    print(*sorted({"django", "celery", "numpy", "scipy"} & set(sys.modules)), flush=True)
-    if sys.argv[1] == "wait":
-        time.sleep(60)
-if __name__ == "__main__":
-    main()
-"""
-
-
-@pytest.mark.parametrize("end", ["wait", "leave"])
-def test_no_child_outlives_its_server(end: str, tmp_path: Path) -> None:
-    """Whether the server is killed or ends without a word; and it starts from anywhere, free of Django."""
-    script = tmp_path / "server.py"
-    script.write_text(SERVER)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(
-        [sys.executable, str(script), end], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as server:
-        processes = [int(word) for word in server.stdout.readline().split()]
-        assert len(processes) == 3
-        assert server.stdout.readline().strip() == ""
-        if end == "wait":
-            server.kill()
-        server.wait(30)
-        assert server.returncode == (-signal.SIGKILL if end == "wait" else 0), server.stderr.read()
-        eventually(lambda: all(map(gone, processes)))
-
-
 def test_a_forked_process_makes_its_own_pool(pool: Parsers) -> None:
     pool.start()
     reader, writer = os.pipe()
@@ -399,16 +348,3 @@ def test_a_forked_process_makes_its_own_pool(pool: Parsers) -> None:
         assert answers.read(3) == b"own"
     os.waitpid(child, 0)
     assert pool.parse([TEXT]) == WANTED
-
-
-def test_a_deep_temporary_folder_does_not_matter(tmp_path: Path) -> None:
-    """The fork server's socket must fit into a socket's address."""
-    deep = tmp_path / ("d" * 60) / ("e" * 60)
-    deep.mkdir(parents=True)
-    program = (
-        "from outputs.parsing import Parsers; p = Parsers(); print(len(p.parse(['BenchmarkA 10 5 ns/op'], adapter='go_bench'))); p.stop()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, "TMPDIR": str(deep)}, cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.stdout.strip() == "1", done.stderr

@@ -26,16 +26,6 @@ NAME = "bencher.dev/v0/repo/name"
 
 
 @pytest.fixture
-def owner() -> User:
-    return make_user()
-
-
-@pytest.fixture
-def project(owner: User) -> Project:
-    return make_project(owner)
-
-
-@pytest.fixture
 def api(owner: User) -> Api:
     return Api(user_key(owner))
 
