@@ -47,10 +47,10 @@ def test_constant() -> None:
     root = f"/v0/projects/{lab.project.slug}"
     fill(lab, owner, range(1))
     few = {path: queries(api, f"{root}/{path}") for path in LISTS}
-    fill(lab, owner, range(1, 12))
+    fill(lab, owner, range(1, 100))
     many = {path: queries(api, f"{root}/{path}") for path in LISTS}
     assert {path: count for path, (count, _) in many.items()} == {path: count for path, (count, _) in few.items()}
-    assert all(rows == few[path][1] * 12 for path, (_, rows) in many.items())
+    assert all(rows == few[path][1] * 100 for path, (_, rows) in many.items())
     assert max(count for count, _ in many.values()) <= 10
 
 
