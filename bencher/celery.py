@@ -24,7 +24,7 @@ from kombu.transport import TRANSPORT_ALIASES
 
 from bencher.rhythm import Every
 
-TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), "bencher.broker:Transport"))
+TRANSPORT_ALIASES.update(dict.fromkeys(("redis", "rediss"), "bencher.broker:Transport"), memory="bencher.broker_memory:Transport")
 logger = logging.getLogger(__name__)
 MAIN_PROCESS = process.current_process()
 PAUSE = 2.0
@@ -77,7 +77,7 @@ app.conf.update(
             "max_retries": 0,
         }
         if settings.REDIS_URL
-        else {"polling_interval": 0.05}  # kombu's default of 1 s makes 4 tasks a second
+        else {}
     ),
     task_publish_retry=False,
     task_ignore_result=True,
