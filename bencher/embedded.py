@@ -55,10 +55,11 @@ class Background:
         self._stopping_since = 0.0
 
     def start(self) -> None:
-        from celery.beat import EmbeddedService, Scheduler
+        from celery.beat import EmbeddedService
         from celery.exceptions import SecurityWarning
 
         from bencher import celery
+        from bencher.rhythm import Beat
 
         celery.embedded, app = True, celery.app
         warnings.filterwarnings("ignore", category=SecurityWarning)  # about root: this is no worker of its own, and takes no pickles
@@ -73,7 +74,7 @@ class Background:
             loglevel="WARNING",
         )
         threading.Thread(target=self._worker.start, name="worker", daemon=True).start()
-        self._beat = EmbeddedService(app, thread=True, scheduler_cls=Scheduler)
+        self._beat = EmbeddedService(app, thread=True, scheduler_cls=Beat)
         self._beat.start()
 
     def stop_soon(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime, timedelta
 
+from celery.beat import Scheduler
 from celery.schedules import schedstate, schedule
 
 _BEGAN, _MONOTONIC = datetime.now(UTC), time.monotonic()
@@ -26,3 +27,11 @@ class Every(schedule):  # type: ignore[misc]
         if self.maybe_make_aware(last_run_at) > self.now():
             return schedstate(is_due=True, next=self.seconds)
         return super().is_due(last_run_at)
+
+
+class Beat(Scheduler):  # type: ignore[misc]
+    """The embedded server's beat. Celery's wakes a moment before something is due, and then once or twice more until it is."""
+
+    def adjust(self, n: float | None, drift: float = 0.0) -> float | None:
+        """Seconds to wait: all of them."""
+        return n

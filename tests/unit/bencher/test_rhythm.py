@@ -12,7 +12,7 @@ from celery import Celery
 from celery.beat import Scheduler
 
 from bencher import rhythm
-from bencher.rhythm import Every, steady
+from bencher.rhythm import Beat, Every, steady
 
 DAYS = timedelta(days=2)
 
@@ -65,3 +65,13 @@ def test_it_is_kept_on_disk() -> None:
     every = Every(2.0)
     assert pickle.loads(pickle.dumps(every)) == every
     assert every != Every(3.0)
+
+
+def test_the_embedded_beat_wakes_when_something_is_due_and_not_before() -> None:
+    beat = Beat(Celery(broker="memory://", set_as_current=False))
+    beat.update_from_dict({"sweep": {"task": "sweep", "schedule": Every(2.0)}})
+    beat.apply_entry = lambda entry, producer=None: None
+    waits = [beat.tick()]
+    while waits[-1] == 0:
+        waits.append(beat.tick())
+    assert 1.9 < waits[-1] <= 2.0
