@@ -52,6 +52,9 @@ START: Final = 10.0
 SOCKET_PATH: Final = 60
 """Characters of a temporary folder's path below which the fork server's socket finds room (a socket's path ends at 107)."""
 
+BUSY, RESTING = 0.02, 0.25
+"""Seconds between two looks of pebble at its children: while there is a call, and while there is none."""
+
 BOOT: Final = ["outputs.parsing_boot", "pebble", "outputs.parsing"]
 
 RESULTS: Final = msgspec.msgpack.Decoder(list[tuple[int, Parsed]])
@@ -226,8 +229,14 @@ class Parsers:
             except RuntimeError as error:  # the pool broke this very moment
                 raise ParserUnavailable(str(error)) from error
             self._live.add(future)
-        future.add_done_callback(self._live.discard)
+            pebble.CONSTS.sleep_unit = BUSY
+        future.add_done_callback(self._done)
         return future
+
+    def _done(self, future: Future[bytes]) -> None:
+        """Without the lock, which whoever replaces the pool holds while its calls end. A call of this very moment may find the pool resting."""
+        self._live.discard(future)
+        pebble.CONSTS.sleep_unit = BUSY if self._live else RESTING
 
     def _ensure(self) -> ProcessPool:
         """A pool that works. A child that dies while it has nothing to do breaks pebble's pool for good, hence the replacement."""
@@ -245,7 +254,7 @@ class Parsers:
 
 def _pool(workers: int, memory: int) -> ProcessPool:
     # Pebble ends a child by SIGTERM, which these ignore, waits and then kills it, all the while holding up the others: wait but a moment.
-    pebble.CONSTS.term_timeout = pebble.CONSTS.sleep_unit = 0.02
+    pebble.CONSTS.term_timeout = pebble.CONSTS.sleep_unit = BUSY
     root = str(Path(__file__).resolve().parents[1])
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if root not in paths:  # the fork server does not get our sys.path, and skips in silence what it cannot preload
@@ -255,6 +264,7 @@ def _pool(workers: int, memory: int) -> ProcessPool:
     _short_socket_path()
     pool = ProcessPool(workers, max_tasks=500, initializer=_child, initargs=(memory,), context=context)
     pool.schedule(int).result(START)
+    pebble.CONSTS.sleep_unit = RESTING
     return pool
 
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pebble
 import pytest
 
 from outputs import parsing
@@ -222,6 +223,7 @@ def test_a_place_is_needed_to_wait_and_given_back(single: Parsers, instead: Call
     thread.start()
     while single._live == set():
         time.sleep(0.01)
+    assert pebble.CONSTS.sleep_unit == parsing.BUSY
     began = time.monotonic()
     with pytest.raises(ParserUnavailable, match="too many texts"):
         single.parse([TEXT], places=places)
@@ -229,6 +231,8 @@ def test_a_place_is_needed_to_wait_and_given_back(single: Parsers, instead: Call
     assert time.monotonic() - began < 0.9
     thread.join()
     assert slow == ["too_slow"]
+    eventually(lambda: not single._live)
+    assert pebble.CONSTS.sleep_unit == parsing.RESTING  # an idle server does not wake up a hundred times a second
     with places.taken():  # free again, also after a failure
         pass
 
