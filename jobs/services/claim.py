@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -183,8 +184,14 @@ def _quarantine(job: Job, runner_id: UUID, problem: str, now: datetime) -> None:
         notify.ended(job.pk, job.status)
 
 
-def waiting_work(*, runner_ids: list[UUID]) -> dict[UUID, UUID]:
-    """Specs that have a pending job and a runner among these, each with one such runner: the safety net for lost wake-ups, one query for a whole process."""
-    pending = Job.objects.filter(status=Status.PENDING).order_by().values("spec_id")
-    found = RunnerSpec.objects.filter(spec_id__in=pending, runner_id__in=runner_ids, runner__archived__isnull=True)
+_wanted = Compiled(lambda: Job.objects.filter(status=Status.PENDING).order_by().values_list("spec_id", flat=True).distinct())
+
+
+def waiting_work(*, runner_ids: Sequence[UUID]) -> dict[UUID, UUID]:
+    """Specs that have a pending job and a runner among these, each with one such runner: the safety net for lost wake-ups, one or two queries for a whole
+    process."""
+    wanted = _wanted.rows()
+    if not wanted:
+        return {}
+    found = RunnerSpec.objects.filter(spec_id__in=wanted, runner_id__in=runner_ids, runner__archived__isnull=True)
     return dict(found.order_by("id").values_list("spec_id", "runner_id"))

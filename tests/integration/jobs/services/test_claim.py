@@ -215,14 +215,22 @@ def test_project_concurrency(settings: Any, limit: int, started: int) -> None:
 
 
 # -- the safety net --------------------------------------------------------------------------------------------------
-def test_waiting_work_is_one_query(django_assert_num_queries: Any) -> None:
+def test_waiting_work_takes_two_queries(django_assert_num_queries: Any) -> None:
     spec, quiet = make_spec(), make_spec()
     first, second, idle, archived = make_runner(spec, quiet), make_runner(spec), make_runner(quiet), make_runner(spec)
     archived.archived = NOW
     archived.save()
     make_job(spec=spec)
     make_job(spec=quiet, status="processed", runner=idle)
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(2):
         assert waiting_work(runner_ids=[second.pk, idle.pk, archived.pk]) == {spec.pk: second.pk}
     assert waiting_work(runner_ids=[idle.pk, archived.pk]) == {}
     assert set(waiting_work(runner_ids=[first.pk, second.pk])) == {spec.pk}
+
+
+def test_looking_for_no_work_is_one_query_that_names_no_runner(django_assert_num_queries: Any) -> None:
+    """Every process with idle runners does this all the time, for all of them."""
+    runner = make_runner()
+    with django_assert_num_queries(1) as seen:
+        assert waiting_work(runner_ids=[runner.pk]) == {}
+    assert "runner" not in seen[0]["sql"].lower().partition("where")[2]
