@@ -149,6 +149,13 @@ class Server(daphne.server.Server):
         if timer is not None and timer.active():
             timer.cancel()
 
+    def timeout_checker(self) -> None:
+        """Every two seconds: whoever has waited too long. A thousand idle channels are passed over, not asked."""
+        now = time.monotonic()
+        for protocol in [protocol for protocol in self.connections if getattr(protocol, "fine_until", 0.0) <= now]:
+            protocol.check_timeouts()
+        reactor.callLater(2, self.timeout_checker)
+
     # -- the end -------------------------------------------------------------------------------------------------
     def _drain(self, listener: Any) -> defer.Deferred[None]:
         """Before the reactor stops: no new connections, 1001 to every channel, time for requests in progress."""

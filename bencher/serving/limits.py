@@ -31,8 +31,9 @@ class Limits:
     """How long input is dropped after a refusal, so that the refusal can be read."""
     close: float = 2
     """How long a peer that still sends has to answer a close frame."""
-    ping: float = 20
-    """Silence after which a channel is pinged (protocol.md section 3)."""
+    ping: float = 40
+    """Silence after which a channel is pinged: 20 s at least (protocol.md section 3), longer than a runner's usual poll, and before proxies end a silent
+    connection after their usual 60 s."""
     pong: float = 30
     """Time for the answer to a ping."""
     accept: float = 20

@@ -38,6 +38,7 @@ class Channel(WebSocketProtocol):
         self.outflow_paused = False
         self.heard_while_closing = False
         self.linger_rounds = 0
+        self.fine_until = 0.0
         self.refused: Refusal | None = None
         self.refused_start: dict[str, Any] = {}
         self.outflow = Outflow(self.factory.server_class.limits.stall)
@@ -210,18 +211,16 @@ class Channel(WebSocketProtocol):
         self.sendData(Refusal(answer.status, [*answer.headers, *extra], answer.body).encode())
 
     def check_timeouts(self) -> None:
-        """Called every two seconds: pings a silent peer, unless it is us who do not read."""
+        """Called every two seconds from ``fine_until`` on: pings a silent peer, unless it is us who do not read."""
         if self.state == self.STATE_CONNECTING:
             if self.duration() > self.server.limits.accept:
                 self.reject(503, "the server is busy")
-        elif (
-            self.state == self.STATE_OPEN
-            and not self.intake_paused
-            and not self.outflow_paused
-            and not 0 <= time.time() - self.last_ping <= self.server.limits.ping  # the clock may be set back
-        ):
-            self._sendAutoPing()
-            self.last_ping = time.time()
+        elif self.state == self.STATE_OPEN and not self.intake_paused and not self.outflow_paused:
+            silent = time.time() - self.last_ping
+            if not 0 <= silent <= self.server.limits.ping:  # the clock may be set back
+                self._sendAutoPing()
+                self.last_ping, silent = time.time(), 0.0
+            self.fine_until = time.monotonic() + self.server.limits.ping - silent
 
 
 def cut(reason: str) -> bytes | None:
