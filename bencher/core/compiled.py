@@ -8,18 +8,18 @@ Nothing of the rows is kept: every call asks the database.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Generic, TypeVar
-from uuid import UUID
 
 from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import AutoField, Model, QuerySet, Value
 from django.db.models.query import FlatValuesListIterable, ModelIterable, ValuesListIterable, get_related_populators
 from django.db.models.sql.subqueries import UpdateQuery
 
+from bencher.core.statements import Convert, Maker, Statement, json_list, lighten, readers, stored, writer_of
+
+__all__ = ["Compiled", "CompiledUpdate", "Slot", "create", "json_list", "stored"]
 R = TypeVar("R")
 M = TypeVar("M", bound=Model)
 
@@ -34,29 +34,13 @@ class Slot(Value):
         return "%s", [self]
 
 
-def json_list(values: Iterable[Any]) -> str:
-    """A list as SQLite's ``json_each`` takes it: UUIDs in their stored form."""
-    return json.dumps([value.hex if isinstance(value, UUID) else value for value in values])
-
-
-def stored(value: Any, db: Any) -> Any:
-    """A parameter as the driver takes it: a UUID, a moment, the list of an ``among``, or what needs no change."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, UUID):
-        return value.hex if db.vendor == "sqlite" else value
-    if isinstance(value, list | tuple | set | frozenset | dict):
-        return json_list(value) if db.vendor == "sqlite" else list(value)
-    return db.ops.adapt_datetimefield_value(value) if isinstance(value, datetime) else value
-
-
 @dataclass(frozen=True, slots=True)
 class _Plan:
     """One statement of one kind of database, and how its rows are read."""
 
-    sql: str
+    statement: Statement
     parameters: tuple[Any, ...]
-    converters: list[tuple[int, list[Any], Any]]
+    converters: list[tuple[int, Convert]]
     read: Callable[[Sequence[Any]], Any]
 
 
@@ -70,36 +54,30 @@ class Compiled(Generic[R]):
     def rows(self, **values: Any) -> list[R]:
         """All rows. ``values``: of every slot."""
         db = connections[DEFAULT_DB_ALIAS]
-        plan = self._plans.get(db.vendor) or self._compile(db.vendor)
-        with db.cursor() as cursor:
-            cursor.execute(plan.sql, [stored(values[item.value], db) if isinstance(item, Slot) else item for item in plan.parameters])
-            found = cursor.fetchall()
+        plan = self._plans.get(db.vendor) or self._compile(db)
+        found = plan.statement.rows([stored(values[item.value], db) if isinstance(item, Slot) else item for item in plan.parameters])
         if not plan.converters:
             return [plan.read(row) for row in found]
-        return [plan.read(_converted(row, plan.converters, db)) for row in found]
+        return [plan.read(_converted(row, plan.converters)) for row in found]
 
     def first(self, **values: Any) -> R | None:
         rows = self.rows(**values)
         return rows[0] if rows else None
 
-    def _compile(self, vendor: str) -> _Plan:
+    def _compile(self, db: Any) -> _Plan:
         rows = self._build()
         compiler = rows.query.get_compiler(DEFAULT_DB_ALIAS)
         sql, parameters = compiler.as_sql()
-        found = compiler.get_converters([item[0] for item in compiler.select])
-        converters = [(place, convert, expression) for place, (convert, expression) in found.items()]
-        plan = self._plans[vendor] = _Plan(sql, tuple(parameters), converters, _reader(rows, compiler))
+        converters = readers(compiler.get_converters([item[0] for item in compiler.select]), db)
+        plan = self._plans[db.vendor] = _Plan(Statement(sql), tuple(parameters), converters, _reader(rows, compiler))
         return plan
 
 
-def _converted(row: Sequence[Any], converters: list[tuple[int, list[Any], Any]], db: Any) -> Sequence[Any]:
+def _converted(row: Sequence[Any], converters: list[tuple[int, Convert]]) -> Sequence[Any]:
     changed = list(row)
-    for place, convert, expression in converters:
-        value = changed[place]
-        if value is not None:
-            for one in convert:
-                value = one(value, expression, db)
-            changed[place] = value
+    for place, convert in converters:
+        if (value := changed[place]) is not None:
+            changed[place] = convert(value)
     return changed
 
 
@@ -116,10 +94,12 @@ def _reader(rows: QuerySet[Any, Any], compiler: Any) -> Callable[[Sequence[Any]]
     first, last = fields[0], fields[-1] + 1
     names = [item[0].target.attname for item in compiler.select[first:last]]
     populators: list[Any] = get_related_populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS)  # type: ignore[call-arg]
+    lighten(populators)
     annotations = list((compiler.annotation_col_map or {}).items())
+    maker = Maker(model)
 
     def instance(row: Sequence[Any]) -> Any:
-        made = model.from_db(DEFAULT_DB_ALIAS, names, row[first:last])
+        made = maker.from_db(DEFAULT_DB_ALIAS, names, row[first:last])
         for populator in populators:
             populator.populate(row, made)
         for name, place in annotations:
@@ -134,46 +114,45 @@ class CompiledUpdate:
 
     def __init__(self, build: Callable[[], QuerySet[Any, Any]], names: Iterable[str]) -> None:
         self._build, self._names = build, tuple(names)
-        self._plans: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {}
+        self._plans: dict[str, tuple[Statement, tuple[Any, ...], dict[str, Any]]] = {}
 
     def run(self, conditions: dict[str, Any], values: dict[str, Any]) -> int:
         """How many rows were changed. ``conditions``: of every slot; ``values``: of every name."""
         db = connections[DEFAULT_DB_ALIAS]
-        sql, parameters, fields = self._plans.get(db.vendor) or self._compile(db.vendor)
+        statement, parameters, fields = self._plans.get(db.vendor) or self._compile(db.vendor)
         given = {f"set {name}": field.get_db_prep_save(values[name], db) for name, field in fields.items()}
         given |= {name: stored(value, db) for name, value in conditions.items()}
-        with db.cursor() as cursor:
-            cursor.execute(sql, [given[item.value] if isinstance(item, Slot) else item for item in parameters])
-            return int(cursor.rowcount)
+        return statement.change([given[item.value] if isinstance(item, Slot) else item for item in parameters])
 
-    def _compile(self, vendor: str) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
+    def _compile(self, vendor: str) -> tuple[Statement, tuple[Any, ...], dict[str, Any]]:
         rows = self._build()
         query: Any = rows.query.chain(UpdateQuery)
         query.add_update_values({name: Slot(f"set {name}") for name in self._names})
         sql, parameters = query.get_compiler(DEFAULT_DB_ALIAS).as_sql()
         fields = {name: rows.model._meta.get_field(name) for name in self._names}
-        made = self._plans[vendor] = sql, tuple(parameters), fields
+        made = self._plans[vendor] = Statement(sql), tuple(parameters), fields
         return made
 
 
-_inserts: dict[tuple[str, type[Model]], tuple[str, list[Any]]] = {}
+_inserts: dict[tuple[str, type[Model]], tuple[Statement, list[tuple[str, Convert]]]] = {}
 
 
 def create(model: type[M], **values: Any) -> M:
     """A new row, as ``objects.create`` makes it, of a model whose key the database does not make, or nobody asks for. No signals are sent."""
     db = connections[DEFAULT_DB_ALIAS]
-    sql, fields = _inserts.get((db.vendor, model)) or _insert(model, db)
+    statement, columns = _inserts.get((db.vendor, model)) or _insert(model, db)
     row = model(**values)
-    with db.cursor() as cursor:
-        cursor.execute(sql, [field.get_db_prep_save(getattr(row, field.attname), db) for field in fields])
+    given = row.__dict__
+    statement.change([None if (value := given[name]) is None else convert(value) for name, convert in columns])
     row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
     return row
 
 
-def _insert(model: type[Model], db: Any) -> tuple[str, list[Any]]:
+def _insert(model: type[Model], db: Any) -> tuple[Statement, list[tuple[str, Convert]]]:
     fields = [field for field in model._meta.concrete_fields if not isinstance(field, AutoField)]
     quote = db.ops.quote_name
-    columns = ", ".join(quote(field.column) for field in fields)
-    sql = f"INSERT INTO {quote(model._meta.db_table)} ({columns}) VALUES ({', '.join(['%s'] * len(fields))})"
-    made = _inserts[db.vendor, model] = sql, fields
+    names = ", ".join(quote(field.column) for field in fields)
+    sql = f"INSERT INTO {quote(model._meta.db_table)} ({names}) VALUES ({', '.join(['%s'] * len(fields))})"
+    columns = [(field.attname, writer_of(field, db)) for field in fields]
+    made = _inserts[db.vendor, model] = Statement(sql), columns
     return made

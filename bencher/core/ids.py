@@ -23,37 +23,38 @@ _lock = threading.Lock()
 _last = 0
 
 
-def uuid7() -> uuid.UUID:
-    """A version 7 UUID (RFC 9562), strictly increasing within this process."""
-    global _last
-    with _lock:
-        # 60 bits: milliseconds in 48, then 12 bits of the sub-millisecond, so that one process never goes back
-        ticks = max(time.time_ns() * 4096 // 1_000_000, _last + 1)
-        _last = ticks
-    milliseconds, fraction = divmod(ticks, 4096)
-    low = int.from_bytes(os.urandom(8), "big") & ((1 << 62) - 1)
-    return uuid.UUID(int=(milliseconds & ((1 << 48) - 1)) << 80 | 0x7 << 76 | fraction << 64 | 0b10 << 62 | low)
+_bare, _set_int, _set_safety = object.__new__, vars(uuid.UUID)["int"].__set__, vars(uuid.UUID)["is_safe"].__set__
+_SAFETY = uuid.SafeUUID.unknown
 
 
-def uuid7s(count: int) -> list[uuid.UUID]:
-    """So many of them, at a quarter of the price."""
-    global _last
-    with _lock:
-        first = max(time.time_ns() * 4096 // 1_000_000, _last + 1)
-        _last = first + max(count, 1) - 1
-    noise = os.urandom(8 * count)
-    made = []
-    for place in range(count):
-        milliseconds, fraction = divmod(first + place, 4096)
-        low = int.from_bytes(noise[8 * place : 8 * place + 8], "big") & ((1 << 62) - 1)
-        one = _bare(uuid.UUID)
-        _set(one, "int", (milliseconds & ((1 << 48) - 1)) << 80 | 0x7 << 76 | fraction << 64 | 0b10 << 62 | low)
-        _set(one, "is_safe", uuid.SafeUUID.unknown)
-        made.append(one)
+def uuid_of(number: int) -> uuid.UUID:
+    """The UUID of these 128 bits, at a fifth of the price: ``UUID.__init__`` looks at ten ways to be called."""
+    made = _bare(uuid.UUID)
+    _set_int(made, number)
+    _set_safety(made, _SAFETY)
     return made
 
 
-_bare, _set = object.__new__, object.__setattr__  # UUID.__init__ looks at ten ways to be called
+def uuid7() -> uuid.UUID:
+    """A version 7 UUID (RFC 9562), strictly increasing within this process."""
+    return uuid7s(1)[0]
+
+
+def uuid7s(count: int) -> list[uuid.UUID]:
+    """So many of them."""
+    global _last
+    with _lock:
+        # 60 bits: milliseconds in 48, then 12 bits of the sub-millisecond, so that one process never goes back
+        first = max(time.time_ns() * 4096 // 1_000_000, _last + 1)
+        _last = first + max(count, 1) - 1
+    noise = memoryview(os.urandom(8 * count)).cast("Q")
+    return [
+        uuid_of((ticks >> 12 & _MILLISECONDS) << 80 | (ticks & 0xFFF) << 64 | chance & _CHANCE | _VERSION_AND_VARIANT)
+        for ticks, chance in zip(range(first, first + count), noise, strict=True)
+    ]
+
+
+_MILLISECONDS, _CHANCE, _VERSION_AND_VARIANT = (1 << 48) - 1, (1 << 62) - 1, 0x7 << 76 | 0b10 << 62
 
 
 def slugify(text: str) -> str:
