@@ -99,12 +99,23 @@ def readers(found: dict[int, tuple[list[Any], Any]], db: Any) -> list[tuple[int,
     return [(place, _reader(convert, expression, db)) for place, (convert, expression) in found.items()]
 
 
+def uuid_out(value: Any) -> UUID:
+    """A UUID's column, as a statement's row has it."""
+    return value if isinstance(value, UUID) else uuid_of(int(value, 16))
+
+
+def moment_out(value: Any) -> datetime:
+    """A moment's column (a plain one: SQLite knows its type), as a statement's row has it."""
+    moment: datetime = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    return moment
+
+
 def _reader(steps: Sequence[Any], expression: Any, db: Any) -> Convert:
     if [step.__name__ for step in steps] == ["convert_uuidfield_value"]:
-        return lambda text: uuid_of(int(text, 16))
+        return uuid_out
     slow = _in_steps(steps, expression, db)
     if [step.__name__ for step in steps] == ["convert_datetimefield_value"]:
-        return lambda value: value.replace(tzinfo=UTC) if type(value) is datetime else slow(value)
+        return lambda value: moment_out(value) if isinstance(value, datetime) else slow(value)
     return slow
 
 

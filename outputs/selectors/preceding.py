@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import F, Q, QuerySet
+from django.db import connection
 
 from bencher.core.api import ts
-from bencher.core.compiled import Compiled, Slot
-from outputs.models import Benchmark, Metric, Report
+from bencher.core.statements import Statement, moment_out, stored, uuid_out
+from outputs.models import Benchmark
 from outputs.selectors.history import Series
 from outputs.verdicts import Verdict, load
 
@@ -20,41 +21,40 @@ CANDIDATES = 8
 
 @dataclass(frozen=True, slots=True)
 class Preceding:
+    """``gone``: the benchmarks that it measured and the later report does not."""
+
     id: UUID
     start: str
     """RFC 3339."""
     spec_id: UUID | None
     verdicts: list[Verdict]
-    benchmarks: frozenset[UUID]
+    gone: frozenset[UUID]
+
+
+# SQLite joins in the order in which a CROSS JOIN is written; PostgreSQL chooses by itself. The head's versions come in order: eight reports end the search.
+EARLIER = """
+SELECT r.id, r.spec_id, r.start_time, r.verdicts FROM outputs_headversion hv CROSS JOIN outputs_report r
+WHERE hv.head_id = %s AND hv.number <= %s AND r.version_id = hv.version_id AND r.testbed_id = %s AND r.size > 0
+  AND (hv.number < %s OR r.start_time <= %s) {more}
+ORDER BY hv.number DESC, r.start_time DESC, r.id DESC LIMIT {most}
+"""
+_EARLIER = Statement(EARLIER.format(more="", most=CANDIDATES))
+_EARLIER_THAN_STORED = Statement(EARLIER.format(more="AND r.id <> %s", most=CANDIDATES))
+_MEASURED = Statement("SELECT DISTINCT benchmark_id FROM outputs_metric WHERE report_id = %s")
 
 
 def preceding(series: Series, *, report_id: UUID | None, benchmarks: Collection[UUID]) -> Preceding | None:
-    """The newest earlier report with metrics of one of the benchmarks."""
-    place = {"head": series.head_id, "testbed": series.testbed_id, "number": series.number, "start": series.start}
-    rows = _EARLIER_THAN_STORED.rows(**place, report=report_id) if report_id else _EARLIER.rows(**place)
-    for row in rows:
-        measured = frozenset(_MEASURED.rows(report=row.id))
-        if not measured.isdisjoint(benchmarks):
-            return Preceding(row.id, ts(row.start_time), row.spec_id, load(row.verdicts), measured)
+    """The newest earlier report with metrics of one of the benchmarks. Costs the same after any number of reports."""
+    place = [stored(value, connection) for value in (series.head_id, series.number, series.testbed_id, series.number, series.start)]
+    earlier = _EARLIER_THAN_STORED.rows([*place, stored(report_id, connection)]) if report_id else _EARLIER.rows(place)
+    present = {stored(benchmark, connection) for benchmark in benchmarks} if earlier else set()
+    for id, spec_id, start, verdicts in earlier:
+        measured = {key for (key,) in _MEASURED.rows([id])}
+        if not measured.isdisjoint(present):
+            gone = frozenset(map(uuid_out, measured - present))
+            spec = None if spec_id is None else uuid_out(spec_id)
+            return Preceding(uuid_out(id), ts(moment_out(start)), spec, load(json.loads(verdicts)), gone)
     return None
-
-
-def _earlier() -> QuerySet[Report]:
-    number = F("version__head_versions__number")
-    place = Q(version__head_versions__number__lt=Slot("number")) | Q(
-        version__head_versions__number=Slot("number"), start_time__lte=Slot("start")
-    )
-    return (
-        Report.objects.filter(Q(version__head_versions__head_id=Slot("head")) & place, testbed_id=Slot("testbed"), size__gt=0)
-        .annotate(number=number)
-        .order_by("-number", "-start_time", "-id")
-        .only("id", "spec_id", "start_time", "verdicts")
-    )
-
-
-_EARLIER = Compiled(lambda: _earlier()[:CANDIDATES])
-_EARLIER_THAN_STORED = Compiled(lambda: _earlier().exclude(id=Slot("report"))[:CANDIDATES])
-_MEASURED = Compiled(lambda: Metric.objects.filter(report=Slot("report")).order_by().values_list("benchmark_id", flat=True).distinct())
 
 
 def not_archived(benchmarks: Sequence[UUID]) -> list[UUID]:

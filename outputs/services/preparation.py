@@ -190,7 +190,7 @@ def _compared(target: Target, values: Sequence[Value]) -> list[Verdict]:
     before = preceding(target.series, report_id=target.report_id, benchmarks=present) if present else None
     if before is None:
         return []
-    gone = verdicts.missing(before.verdicts, before.benchmarks, present, report=before.id, since=before.start)
+    gone = verdicts.missing(before.verdicts, before.gone, present, report=before.id, since=before.start)
     gone = {key: benchmarks for key, found in gone.items() if (benchmarks := not_archived(found))}
     changed = verdicts.spec_changed(before.spec_id, target.series.spec_id, report=before.id)
     return [*verdicts.missing_since(gone), *changed]
