@@ -155,6 +155,26 @@ def test_worker_killed_while_it_writes(production: Production, world: World) -> 
     assert world.actions(job) == DONE
 
 
+def test_worker_killed_after_it_has_committed(production: Production, world: World) -> None:
+    """Its commit arrives, the news of it never does: the message goes unacknowledged and comes again. The results are there once."""
+    line, job, _ = world.executing()
+    trap = production.database.trap = Trap(b'INSERT INTO "outputs_metric"', b"COMMIT")
+    assert line.ask(completed(job, BMF)) == {"event": "ack", "job": job}
+    assert trap.caught.wait(20)
+    until(lambda: world.status(job) == "processed", 20, "it is committed")
+    stored = production.ask("SELECT outputs_metric.id FROM outputs_metric JOIN jobs_job USING (report_id) WHERE jobs_job.id = %s", job)
+    production.kill("worker")
+    production.run("worker")
+    other, second, _ = world.executing()
+    for message in (job, job, second):
+        production.python("from jobs.tasks import process_job", f"process_job.delay({message!r})")
+    assert other.ask(completed(second, BMF)) == {"event": "ack", "job": second}
+    until(lambda: world.status(second) == "processed", 60, "the new worker has done what lay before it")
+    assert world.actions(job) == DONE
+    assert production.ask("SELECT outputs_metric.id FROM outputs_metric JOIN jobs_job USING (report_id) WHERE jobs_job.id = %s", job) == stored
+    assert metrics(production, job) == 1
+
+
 def test_beat_killed_and_doubled(production: Production, world: World) -> None:
     """Two beats, one of which is killed: a silent job fails once."""
     production.run("beat2")
