@@ -145,6 +145,9 @@ def with_path(text: str) -> str:
     return f"{found['path']}: {text[: found.start()]}" if found else text
 
 
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+
+
 def decode_query(request: HttpRequest, shape: type[T]) -> T:
     """The query string as ``shape``; of a parameter given twice the last counts."""
     return decode_parameters({name: request.GET[name] for name in request.GET}, shape)
@@ -159,8 +162,11 @@ def decode_parameters(values: dict[str, str], shape: type[T]) -> T:
     except msgspec.ValidationError as fault:
         raise Invalid(f"query string: {with_path(str(fault))}") from None
     for name, text in values.items():
-        if getattr(query, name, text) is None:  # msgspec takes the word for the value
+        value = getattr(query, name, text)
+        if value is None:  # msgspec takes the word for the value
             raise Invalid(f"query string: $.{name}: {text!r} is no value")
+        if type(value) is int and not _WHOLE.fullmatch(text):  # msgspec takes 1e1 for 10
+            raise Invalid(f"query string: $.{name}: expected an integer, got {text[:40]!r}")
     return query
 
 

@@ -9,6 +9,7 @@ import signal
 import sys
 from typing import NoReturn
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError
 
 DEFAULT = "127.0.0.1:6610"
@@ -27,9 +28,14 @@ def parse_address(text: str) -> tuple[str, int]:
 def check_settings() -> None:
     """Refuse what a server would stumble over later."""
     from bencher.checks import rate_limits
+    from outputs.registry.storage.place import get_storage
 
     for fault in rate_limits(None):
         raise CommandError(str(fault.msg))
+    try:
+        get_storage()
+    except (ImproperlyConfigured, ValueError) as fault:
+        raise CommandError(str(fault)) from None
 
 
 def announce(url: str) -> None:

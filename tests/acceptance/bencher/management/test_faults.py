@@ -48,6 +48,8 @@ def run(folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedP
         (no_database, ["up"], {}, "file is not a database"),
         (nothing, ["up"], {"BENCHER_HEARTBEAT_TIMEOUT": "soon"}, "BENCHER_HEARTBEAT_TIMEOUT: expected a whole number"),
         (nothing, ["up"], {"REDIS_URL": "localhost:6379"}, "REDIS_URL: expected an address that begins with redis://"),
+        (nothing, ["up"], {"STORAGE_URL": "s3://"}, "STORAGE_URL: expected file:///folder, s3://bucket/prefix or memory://"),
+        (nothing, ["up"], {"STORAGE_URL": "s3://bucket?zone=1"}, "STORAGE_URL: unknown option 'zone'"),
         (nothing, ["up"], {"STORAGE_URL": "/srv/storage"}, "STORAGE_URL: expected an address that begins with file://"),
         (nothing, ["up"], {"BENCHER_PUBLIC_URL": "bench.example.com"}, "BENCHER_PUBLIC_URL: expected an address that begins with http://"),
         (nothing, ["up"], {"BENCHER_TRUSTED_PROXIES": "10.0.0.0/8,proxy"}, "BENCHER_TRUSTED_PROXIES: 'proxy' is no address or network"),
