@@ -15,6 +15,8 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import flatten_fieldsets
+from django.contrib.admin.views.main import ERROR_FLAG
+from django.db import DataError
 from django.db.models import Model, Q, QuerySet, UUIDField
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -152,6 +154,14 @@ class ServiceAdmin(ModelAdmin):
         row = self.get_object(request, unquote(str(object_id)))
         offered = {f"{act.name}_this" for act in self.acts if row is not None and act.offered(row)}
         return [found for found in super().get_actions_detail(request, object_id) if found.method.__name__ in offered]
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """A filter's value that no database can compare, such as a year of twenty digits, is as wrong as one that cannot be read."""
+        try:
+            found: HttpResponse = super().changelist_view(request, extra_context)
+        except (OverflowError, ValueError, DataError):
+            return HttpResponseRedirect(f"{request.path}?{ERROR_FLAG}=1")
+        return found
 
     # -- shown -------------------------------------------------------------------------------------------------------
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:

@@ -16,6 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from bencher.projects.models import User
+from jobs.models import Job
 from tests.adminworld import make_everything, more
 from tests.jobs_world import make_user
 
@@ -85,6 +86,17 @@ class TestEveryModel:
         client = Client()
         client.force_login(make_user())
         return client
+
+
+@pytest.mark.parametrize("wrong", ["created__year=" + "9" * 20, "created__gte=99999", "created__year=no", "id__exact=no"])
+def test_values_that_cannot_be_compared(web: Client, wrong: str) -> None:
+    answer = web.get(f"{address(Job)}?{wrong}", follow=True)
+    assert (answer.status_code, answer.redirect_chain[-1][0]) == (200, f"{address(Job)}?e=1")
+
+
+@pytest.mark.parametrize("large", ["created__day=" + "9" * 20, "priority__gt=" + "9" * 30])
+def test_values_that_nothing_has(web: Client, large: str) -> None:
+    assert web.get(f"{address(Job)}?{large}").status_code == 200
 
 
 def test_hidden_columns(web: Client) -> None:
