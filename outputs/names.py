@@ -71,9 +71,10 @@ class Named(NamedTuple):
 
 def benchmark_name(text: str) -> Named:
     """A benchmark's name without the suffix that asks for silence; a name that is nothing but the suffix is kept whole."""
-    for suffix in IGNORE_SUFFIXES:
-        if text.endswith(suffix) and text != suffix:
-            return Named(text.removesuffix(suffix), True)
+    if text.endswith(IGNORE_SUFFIXES):
+        for suffix in IGNORE_SUFFIXES:
+            if text.endswith(suffix) and text != suffix:
+                return Named(text.removesuffix(suffix), True)
     return Named(text, False)
 
 

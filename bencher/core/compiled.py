@@ -56,9 +56,7 @@ class Compiled(Generic[R]):
         db = connections[DEFAULT_DB_ALIAS]
         plan = self._plans.get(db.vendor) or self._compile(db)
         found = plan.statement.rows([stored(values[item.value], db) if isinstance(item, Slot) else item for item in plan.parameters])
-        if not plan.converters:
-            return [plan.read(row) for row in found]
-        return [plan.read(_converted(row, plan.converters)) for row in found]
+        return list(map(plan.read, _converted(found, plan.converters) if found and plan.converters else found))
 
     def first(self, **values: Any) -> R | None:
         rows = self.rows(**values)
@@ -73,12 +71,11 @@ class Compiled(Generic[R]):
         return plan
 
 
-def _converted(row: Sequence[Any], converters: list[tuple[int, Convert]]) -> Sequence[Any]:
-    changed = list(row)
+def _converted(rows: Sequence[Sequence[Any]], converters: list[tuple[int, Convert]]) -> Iterable[Sequence[Any]]:
+    columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
     for place, convert in converters:
-        if (value := changed[place]) is not None:
-            changed[place] = convert(value)
-    return changed
+        columns[place] = [None if value is None else convert(value) for value in columns[place]]
+    return zip(*columns, strict=True)
 
 
 def _reader(rows: QuerySet[Any, Any], compiler: Any) -> Callable[[Sequence[Any]], Any]:

@@ -16,7 +16,7 @@ from slugify import slugify as _slugify
 SLUG_MAX = 64
 ALPHANUMERIC = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _BASE36 = string.digits + string.ascii_lowercase
-_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_SLUG = re.compile(r"[a-z0-9]++(?:-[a-z0-9]++)*+")
 _PLAIN = re.compile(r"[A-Za-z0-9 _/:.()<>\[\]{}=+*#@!|~;?$%^\\-]*")
 _BETWEEN = re.compile(r"[^a-z0-9]+")
 _lock = threading.Lock()

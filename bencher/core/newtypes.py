@@ -80,7 +80,7 @@ class _Name(Checked):
 
     @classmethod
     def check(cls, text: str) -> str:
-        size = len(text.encode("utf-8", "surrogatepass"))
+        size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
         if not 1 <= size <= cls.limit:
             raise ValueError(f"expected 1 to {cls.limit} bytes, got {size}")
         if cls.trimmed and text != text.strip():

@@ -64,33 +64,33 @@ def _unobserved(db: Any) -> bool:
 # -- values that go in ----------------------------------------------------------------------------------------------
 def json_list(values: Iterable[Any]) -> str:
     """A list as SQLite's ``json_each`` takes it: UUIDs in their stored form."""
-    return json.dumps([value.hex if isinstance(value, UUID) else value for value in values])
+    return json.dumps([_in_sqlite(value) for value in values])
 
 
 def stored(value: Any, db: Any) -> Any:
     """A parameter as the driver takes it: a UUID, a moment, the list of an ``among``, or what needs no change."""
-    if isinstance(value, str):
-        return value
+    return _in_sqlite(value) if db.vendor == "sqlite" else list(value) if isinstance(value, tuple | set | frozenset | dict) else value
+
+
+def stored_all(values: Iterable[Any], db: Any) -> list[Any]:
+    """As ``stored`` each."""
+    return list(map(_in_sqlite, values) if db.vendor == "sqlite" else values)
+
+
+def _in_sqlite(value: Any) -> Any:
     if isinstance(value, UUID):
-        return value.hex if db.vendor == "sqlite" else value
-    if isinstance(value, list | tuple | set | frozenset | dict):
-        return json_list(value) if db.vendor == "sqlite" else list(value)
-    return _moment_in(value) if db.vendor == "sqlite" and isinstance(value, datetime) else value
-
-
-def _moment_in(moment: datetime) -> str:
-    return str(moment.astimezone(UTC).replace(tzinfo=None))
+        return "%032x" % value.int  # noqa: UP031  (half the price of UUID.hex)
+    if isinstance(value, datetime):
+        return str(value.astimezone(UTC).replace(tzinfo=None))
+    return json_list(value) if isinstance(value, list | tuple | set | frozenset | dict) else value
 
 
 def writer_of(field: Field[Any, Any], db: Any) -> Convert:
     """What makes of a field's value (not None) the parameter that stores it."""
     kind = (field.target_field if field.is_relation else field).get_internal_type()  # type: ignore[attr-defined]
-    if db.vendor == "sqlite" and kind in _WRITERS:
-        return _WRITERS[kind]
+    if db.vendor == "sqlite" and kind in ("UUIDField", "DateTimeField", "CharField"):
+        return _in_sqlite
     return lambda value: field.get_db_prep_save(value, db)
-
-
-_WRITERS: dict[str, Convert] = {"UUIDField": lambda uuid: uuid.hex, "DateTimeField": _moment_in, "CharField": lambda text: text}
 
 
 # -- values that come out -------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import connection
 
 from bencher.core.api import ts
-from bencher.core.statements import Statement, moment_out, stored, uuid_out
+from bencher.core.statements import Statement, moment_out, stored, stored_all, uuid_out
 from outputs.models import Benchmark
 from outputs.selectors.history import Series
 from outputs.verdicts import Verdict, load
@@ -47,7 +47,7 @@ def preceding(series: Series, *, report_id: UUID | None, benchmarks: Collection[
     """The newest earlier report with metrics of one of the benchmarks. Costs the same after any number of reports."""
     place = [stored(value, connection) for value in (series.head_id, series.number, series.testbed_id, series.number, series.start)]
     earlier = _EARLIER_THAN_STORED.rows([*place, stored(report_id, connection)]) if report_id else _EARLIER.rows(place)
-    present = {stored(benchmark, connection) for benchmark in benchmarks} if earlier else set()
+    present = set(stored_all(benchmarks, connection)) if earlier else set()
     for id, spec_id, start, verdicts in earlier:
         measured = {key for (key,) in _MEASURED.rows([id])}
         if not measured.isdisjoint(present):

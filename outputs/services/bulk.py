@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
+from functools import cache, lru_cache
 from itertools import chain
 from typing import Any
 from uuid import UUID
 
 from django.db import connection, models, transaction
+
+from bencher.core.statements import Statement, stored_all
 
 ROWS = 500
 """Rows of one statement on SQLite. Python hands its lock over at every statement: with one a row, ten thousand times beside busy threads."""
@@ -24,20 +27,37 @@ def insert(model: type[models.Model], columns: Columns, *, ignore_conflicts: boo
     """
     if not columns or not next(iter(columns.values())):
         return
-    fields: list[Any] = [model._meta.get_field(name) for name in columns]
-    quote = connection.ops.quote_name
-    into = f"INSERT INTO {quote(model._meta.db_table)} ({', '.join(quote(field.column) for field in fields)})"
-    conflict = " ON CONFLICT DO NOTHING" if ignore_conflicts else ""
-    with transaction.atomic(savepoint=False), connection.cursor() as cursor:  # without one SQLite would commit, and sync, every row
+    form = model, tuple(columns), ignore_conflicts
+    with transaction.atomic(savepoint=False):  # without one SQLite would commit, and sync, every row
         if connection.vendor == "postgresql":
-            arrays = ", ".join(f"%s::{_array_type(field)}[]" for field in fields)
-            cursor.execute(f"{into} SELECT * FROM unnest({arrays}){conflict}", [list(values) for values in columns.values()])
-        else:
-            marks = f"({', '.join(['%s'] * len(fields))})"
-            rows = list(zip(*map(_stored, columns.values()), strict=True))
-            for first in range(0, len(rows), ROWS):
-                some = rows[first : first + ROWS]
-                cursor.execute(f"{into} VALUES {', '.join([marks] * len(some))}{conflict}", list(chain.from_iterable(some)))
+            _of_arrays(*form).change([list(values) for values in columns.values()])
+            return
+        rows = list(zip(*map(_stored, columns.values()), strict=True))
+        for first in range(0, len(rows), ROWS):
+            some = rows[first : first + ROWS]
+            _of_rows(*form, len(some)).change(list(chain.from_iterable(some)))
+
+
+@cache
+def _of_arrays(model: type[models.Model], names: tuple[str, ...], ignore_conflicts: bool) -> Statement:
+    arrays = ", ".join(f"%s::{_array_type(model._meta.get_field(name))}[]" for name in names)
+    return Statement(f"{_into(model, names)} SELECT * FROM unnest({arrays}){CONFLICTS[ignore_conflicts]}")
+
+
+@lru_cache(64)
+def _of_rows(model: type[models.Model], names: tuple[str, ...], ignore_conflicts: bool, count: int) -> Statement:
+    marks = f"({', '.join(['%s'] * len(names))})"
+    return Statement(f"{_into(model, names)} VALUES {', '.join([marks] * count)}{CONFLICTS[ignore_conflicts]}")
+
+
+CONFLICTS = {True: " ON CONFLICT DO NOTHING", False: ""}
+
+
+def _into(model: type[models.Model], names: tuple[str, ...]) -> str:
+    quote = connection.ops.quote_name
+    fields: list[Any] = [model._meta.get_field(name) for name in names]
+    columns = ", ".join(quote(field.column) for field in fields)
+    return f"INSERT INTO {quote(model._meta.db_table)} ({columns})"
 
 
 def _array_type(field: Any) -> str:
@@ -46,19 +66,8 @@ def _array_type(field: Any) -> str:
 
 def _stored(values: Sequence[Any]) -> Sequence[Any]:
     """The values as SQLite keeps them."""
-    convert = _CONVERTERS.get(type(next((value for value in values if value is not None), None)))
-    if convert is None:
+    if not isinstance(next((value for value in values if value is not None), None), UUID | datetime):
         return values
-    known: dict[int, Any] = {id(None): None}  # most columns of UUIDs name few objects many times
-    found = []
-    for value in values:
-        if (key := id(value)) not in known:
-            known[key] = convert(value)
-        found.append(known[key])
-    return found
-
-
-_CONVERTERS: dict[type, Callable[[Any], Any]] = {
-    UUID: lambda value: value.hex,
-    datetime: lambda value: connection.ops.adapt_datetimefield_value(value),
-}
+    known = {id(value): value for value in values}  # most columns of UUIDs name few objects many times
+    known = dict(zip(known, stored_all(known.values(), connection), strict=True))
+    return [known[id(value)] for value in values]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from operator import itemgetter
-from typing import NamedTuple, cast
+from typing import cast
 from uuid import UUID
+
+import msgspec
 
 from bencher.core.compiled import Compiled, Slot
 from bencher.core.errors import Invalid
@@ -36,7 +37,7 @@ _THRESHOLDS = Compiled(
 )
 
 
-class Value(NamedTuple):
+class Value(msgspec.Struct, frozen=True, gc=False):
     """One metric to come."""
 
     id: UUID
@@ -82,42 +83,50 @@ class Target:
 
 def prepare(*, target: Target, parsed: Iterations, now: datetime) -> Prepared:
     """Find or make what the results mention and judge them. Raises Invalid (a name, a model) and Missing (a UUID that names nothing)."""
-    values = _values(target.project, parsed, now)
+    found = _found(target.project, parsed, now)
+    values = _values(found)
     thresholds = _thresholds(target, {value.measure_id for value in values})
     judged: dict[UUID, Judged] = {}
     for threshold in thresholds:
         judged |= _judge(target, threshold, [value for value in values if value.measure_id == threshold.measure_id], now)
-    prepared = Prepared(values, judged, _counts(values), watched=any(row.change_points for row in thresholds))
+    prepared = Prepared(values, judged, _counts(found), watched=any(row.change_points for row in thresholds))
     prepared.verdicts = [*_unseen(parsed, values), *_without_baseline(values, judged), *_compared(target, values)]
     return prepared
 
 
 # -- which metrics --------------------------------------------------------------------------------------------------
-def _values(project: Project, parsed: Iterations, now: datetime) -> list[Value]:
-    """The metrics in order of iteration. Two spellings of one benchmark or measure are one: what comes later counts."""
+Found = dict[int, dict[int, dict[int, tuple[UUID, UUID, Number, bool]]]]
+"""By iteration, benchmark and measure; these two as numbers: a UUID's hash is made by Python each time."""
+
+
+def _found(project: Project, parsed: Iterations, now: datetime) -> Found:
+    """The metrics. Two spellings of one benchmark or measure are one: what comes later counts."""
     names = {(text, results.name_ids) for _, results in parsed for text in results.benchmarks}
     meant = resolution.benchmarks(project=project, texts=names, now=now)
     texts = {text for _, results in parsed for metrics in results.benchmarks.values() for text in metrics}
     measures = resolution.measures(project=project, texts=texts, now=now)
-    found: dict[tuple[int, int, int], tuple[int, UUID, UUID, Number, bool]] = {}
+    found: Found = {}
     for iteration, results in parsed:
+        rows = found.setdefault(iteration, {})
         for text, metrics in results.benchmarks.items():
-            benchmark = meant[text, results.name_ids]
+            benchmark, ignored = meant[text, results.name_ids]
+            row = rows.setdefault(benchmark.int, {})
             for name, number in metrics.items():
                 measure = measures[name]
-                # by numbers: a UUID's hash is made by Python each time
-                found[iteration, benchmark.id.int, measure.int] = iteration, benchmark.id, measure, number, benchmark.ignored
-    ordered = sorted(found.values(), key=itemgetter(0))
+                row[measure.int] = benchmark, measure, number, ignored
+    return found
+
+
+def _values(found: Found) -> list[Value]:
+    """In order of iteration."""
+    ordered = [(iteration, *value) for iteration in sorted(found) for row in found[iteration].values() for value in row.values()]
     return [Value(id, *rest) for id, rest in zip(uuid7s(len(ordered)), ordered, strict=True)]
 
 
-def _counts(values: Sequence[Value]) -> list[list[int]]:
-    benchmarks: dict[int, set[int]] = {}
-    measures: dict[int, set[int]] = {}
-    for value in values:
-        benchmarks.setdefault(value.iteration, set()).add(value.benchmark_id.int)
-        measures.setdefault(value.iteration, set()).add(value.measure_id.int)
-    return [[len(benchmarks[iteration]), len(measures[iteration])] for iteration in sorted(benchmarks)]
+def _counts(found: Found) -> list[list[int]]:
+    """Of benchmarks and measures, by iteration with metrics."""
+    measured = ([row for row in found[iteration].values() if row] for iteration in sorted(found))
+    return [[len(rows), len(set().union(*rows))] for rows in measured if rows]
 
 
 # -- what thresholds say --------------------------------------------------------------------------------------------
@@ -177,7 +186,7 @@ def _unseen(parsed: Iterations, values: Sequence[Value]) -> list[Verdict]:
 
 def _without_baseline(values: Sequence[Value], judged: dict[UUID, Judged]) -> list[Verdict]:
     found: dict[tuple[str, UUID], list[UUID]] = {}
-    for value in values:
+    for value in values if judged else ():
         verdict = judged.get(value.id)
         if verdict is not None and verdict.missing in (verdicts.NO_BASELINE, verdicts.NO_SPREAD):
             found.setdefault((verdict.missing, value.measure_id), []).append(value.benchmark_id)
@@ -186,11 +195,13 @@ def _without_baseline(values: Sequence[Value], judged: dict[UUID, Judged]) -> li
 
 def _compared(target: Target, values: Sequence[Value]) -> list[Verdict]:
     """With the report before this one that measured some of the same."""
-    present = {value.benchmark_id for value in values}
+    present = {value.benchmark_id.int: value.benchmark_id for value in values}.values()
     before = preceding(target.series, report_id=target.report_id, benchmarks=present) if present else None
     if before is None:
         return []
-    gone = verdicts.missing(before.verdicts, before.gone, present, report=before.id, since=before.start)
-    gone = {key: benchmarks for key, found in gone.items() if (benchmarks := not_archived(found))}
+    gone: dict[verdicts.LastSeen, list[UUID]] = {}
+    if before.gone or before.verdicts:
+        gone = verdicts.missing(before.verdicts, before.gone, set(present), report=before.id, since=before.start)
+        gone = {key: benchmarks for key, found in gone.items() if (benchmarks := not_archived(found))}
     changed = verdicts.spec_changed(before.spec_id, target.series.spec_id, report=before.id)
     return [*verdicts.missing_since(gone), *changed]

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import F, Q
 
-from bencher.core.compiled import Compiled, Slot, create
+from bencher.core.compiled import Compiled, CompiledUpdate, Slot, create
 from bencher.core.errors import Busy, Invalid
 from bencher.core.ids import uuid7
 from bencher.core.retry import transient
@@ -133,8 +133,11 @@ def deliver(
     for name, value in summary.items():
         setattr(report, name, value)
     with transaction.atomic(savepoint=False):
-        report.save(update_fields=list(summary))
+        _SUMMARIZE.run({"id": report.id}, summary)
         _fill(report, prepared, now)
+
+
+_SUMMARIZE = CompiledUpdate(lambda: Report.objects.filter(pk=Slot("id")), ("start_time", "end_time", "size", "counts", "verdicts"))
 
 
 def _summary(prepared: Prepared) -> dict[str, Any]:
@@ -150,7 +153,7 @@ def _fill(report: Report, prepared: Prepared, now: datetime) -> None:
 
 
 def _insert_metrics(report: Report, prepared: Prepared) -> None:
-    values, judged = prepared.values, [prepared.judged.get(value.id) for value in prepared.values]
+    values, unjudged = prepared.values, [None] * len(prepared.values)
     columns: bulk.Columns = {
         "id": [value.id for value in values],
         "report": [report.id] * len(values),
@@ -160,11 +163,14 @@ def _insert_metrics(report: Report, prepared: Prepared) -> None:
         "value": [value.number.value for value in values],
         "lower_value": [value.number.lower for value in values],
         "upper_value": [value.number.upper for value in values],
-        "model": [verdict and verdict.model_id for verdict in judged],
-        "baseline": [verdict and verdict.limits.baseline for verdict in judged],
-        "lower_limit": [verdict and verdict.limits.lower for verdict in judged],
-        "upper_limit": [verdict and verdict.limits.upper for verdict in judged],
+        **dict.fromkeys(("model", "baseline", "lower_limit", "upper_limit"), unjudged),
     }
+    if prepared.judged:
+        judged = [prepared.judged.get(value.id) for value in values]
+        columns["model"] = [verdict and verdict.model_id for verdict in judged]
+        columns["baseline"] = [verdict and verdict.limits.baseline for verdict in judged]
+        columns["lower_limit"] = [verdict and verdict.limits.lower for verdict in judged]
+        columns["upper_limit"] = [verdict and verdict.limits.upper for verdict in judged]
     bulk.insert(Metric, columns)
 
 

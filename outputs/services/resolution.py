@@ -28,13 +28,12 @@ ATTEMPTS = 5
 _BASE36 = string.digits + string.ascii_lowercase
 
 
+COLUMNS = ("id", "name", "slug", "archived")
+
+
 def _rows(kind: type[Any], column: str) -> Compiled[Any]:
     return Compiled(
-        lambda: (
-            kind.objects.filter(**{"project": Slot("project"), f"{column}__among": Slot("values")})
-            .order_by("id")
-            .values_list("id", "name", "slug", "archived")
-        )
+        lambda: kind.objects.filter(**{"project": Slot("project"), f"{column}__among": Slot("values")}).order_by("id").values_list(*COLUMNS)
     )
 
 
@@ -43,11 +42,8 @@ _ROWS: dict[tuple[type[Dimension], str], Compiled[Any]] = {
 }
 
 
-class Known(NamedTuple):
-    id: UUID
-    name: str
-    slug: str
-    archived: bool
+Known = tuple[UUID, str, str, datetime | None]
+"""Id, name, slug, since when it is archived. Plain tuples: there may be ten thousand."""
 
 
 class Meant(NamedTuple):
@@ -61,7 +57,7 @@ def benchmarks(*, project: Project, texts: Iterable[tuple[str, bool]], now: date
     """The benchmark of every ``(text, is a NameId)``. Tools give names, BMF gives NameIds (UUID, slug or name)."""
     said = {key: _said(*key) for key in texts}
     known = _resolve(Benchmark, project, [mention for mention, _ in said.values()], now)
-    return {key: Meant(known[mention].id, ignored) for key, (mention, ignored) in said.items()}
+    return {key: Meant(known[mention][0], ignored) for key, (mention, ignored) in said.items()}
 
 
 def _said(text: str, name_id: bool) -> tuple[Mention, bool]:
@@ -73,7 +69,7 @@ def measures(*, project: Project, texts: Iterable[str], now: datetime) -> dict[s
     """The measure of every text; missing ones are made, the built-in ones with their units."""
     said = {text: read(Measure, text) for text in texts}
     known = _find(Measure, project, said.values())
-    found = {text: known[mention].id for text, mention in said.items() if mention in known and not known[mention].archived}
+    found = {text: known[mention][0] for text, mention in said.items() if mention in known and known[mention][3] is None}
     for text in said.keys() - found.keys():
         found[text] = dimensions.resolve_measure(project=project, text=text, now=now).id
     return found
@@ -93,7 +89,7 @@ def _resolve(model: type[Dimension], project: Project, said: list[Mention], now:
         known |= _find(model, project, missing)
     else:
         raise Invalid(f"{word(model)}: no free slug for {missing[0].name[:64]!r}")
-    if archived := [row.id for row in known.values() if row.archived]:
+    if archived := [id for id, _, _, archived in known.values() if archived is not None]:
         model._default_manager.filter(id__among=archived).update(archived=None, modified=now)
     return known
 
@@ -105,9 +101,8 @@ def _find(model: type[Dimension], project: Project, said: Iterable[Mention]) -> 
     def by(column: str, values: list[object]) -> dict[object, Known]:
         if not values:
             return {}
-        rows = _ROWS[model, column].rows(project=project.id, values=values)
-        found = (Known(id, name, slug, archived is not None) for id, name, slug, archived in rows)
-        return {getattr(row, column): row for row in found}
+        place = COLUMNS.index(column)
+        return {row[place]: row for row in _ROWS[model, column].rows(project=project.id, values=values)}
 
     ids = by("id", [mention.uuid for mention in said if mention.uuid])
     slugs = by("slug", [mention.slug for mention in said if mention.slug])
