@@ -174,7 +174,7 @@ class Ledger:
 
 @transient()
 def write(batch: Batch) -> list[Seen]:
-    """Store the beats, release what was released, and see what has become of the jobs. One transaction."""
+    """Store the beats, release what was released, and see what has become of the jobs; erased with their project they count as canceled."""
     with transaction.atomic():
         unsure = [job for job, _ in batch.quiet]
         if batch.beats:
@@ -184,7 +184,9 @@ def write(batch: Batch) -> list[Seen]:
         for job, channel in batch.released:
             Job.objects.filter(pk=job, channel=channel).update(channel="")
         rows = Job.objects.filter(pk__in=unsure).order_by("id").values_list("id", "status", "channel") if unsure else ()
-        return [Seen(job, Status(status), channel) for job, status, channel in rows]
+        seen = [Seen(job, Status(status), channel) for job, status, channel in rows]
+    erased = set(unsure) - {row.job for row in seen}
+    return seen + [Seen(job, Status.CANCELED, "") for job in erased]
 
 
 def _write_beats(beats: Sequence[Beat]) -> list[UUID]:

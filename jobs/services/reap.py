@@ -15,7 +15,7 @@ from django.db.models.functions import Coalesce
 
 from bencher.core.retry import transient
 from jobs import actors, notify, scheduling
-from jobs.lifecycle import IN_FLIGHT, Action, Failure, Status
+from jobs.lifecycle import IN_FLIGHT, RULES, Action, Failure, Status
 from jobs.models import Job
 from jobs.transitions import transit
 
@@ -42,13 +42,17 @@ class Sweep:
 # -- one job -------------------------------------------------------------------------------------------------------
 @transient()
 def overrun(*, job_id: UUID, now: datetime) -> Status | None:
-    """Cancel the job if it is over its hard limit. Its status then; None when it is no more."""
+    """Cancel the job if it is over its hard limit, or its project was deleted. Its status then; None when it is no more."""
     with transaction.atomic():
-        job = Job.objects.select_for_update(of=("self",)).filter(pk=job_id).first()
+        job = Job.objects.select_for_update(of=("self",)).select_related("project").filter(pk=job_id).first()
         if job is None:
             return None
         if scheduling.is_over(job.due, now, settings.BENCHER_JOB_TIMEOUT_GRACE_PERIOD):
             _end(job, Action.OVERRUN, now)
+        elif job.project.deleted is not None and transit(
+            job, Action.CANCEL, now=now, actor=actors.SYSTEM, reason="the project was deleted"
+        ):
+            notify.ended(job.pk, job.status)
         return Status(job.status)
 
 
@@ -95,8 +99,11 @@ def _end(job: Job, action: Action, now: datetime) -> None:
 
 # -- all of them ---------------------------------------------------------------------------------------------------
 def over_limit(now: datetime) -> QuerySet[Job]:
+    """With those of deleted projects, which nobody can see or cancel any more."""
     until = scheduling.over_until(now, settings.BENCHER_JOB_TIMEOUT_GRACE_PERIOD)
-    return Job.objects.filter(status__in=IN_FLIGHT, due__lte=until).order_by("due", "id")
+    over = Q(status__in=IN_FLIGHT, due__lte=until)
+    nobodys = Q(status__in=RULES[Action.CANCEL].sources, project__deleted__isnull=False)
+    return Job.objects.filter(over | nobodys).order_by("due", "id")
 
 
 def silent(now: datetime) -> QuerySet[Job]:

@@ -54,6 +54,16 @@ def test_what_is_not_in_flight_is_reported_and_left_alone(status: Status, beaten
     assert Job.objects.filter(pk=job.pk).values().get() == before
 
 
+@pytest.mark.parametrize("beaten", [True, False])
+def test_a_job_that_was_erased_is_canceled(beaten: bool) -> None:
+    """With its project: its runner has to hear that it may stop."""
+    job, other = held(), held()
+    Job.objects.filter(pk=job.pk).delete()
+    beats = [(job.pk, "c"), (other.pk, "c")]
+    batch = Batch(beats=[Beat(*beat, LATER) for beat in beats]) if beaten else Batch(quiet=beats)
+    assert [seen for seen in write(batch) if seen.job != other.pk] == [Seen(job.pk, Status.CANCELED, "")]
+
+
 def test_only_for_the_channel_that_holds_it() -> None:
     job = held(channel="newer")
     assert write(Batch(beats=[Beat(job.pk, "c", LATER)])) == [Seen(job.pk, Status.RUNNING, "newer")]

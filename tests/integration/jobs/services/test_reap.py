@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from bencher.projects.models import Project
+from jobs.lifecycle import Status
 from jobs.models import Job
 from jobs.services import reap
 from jobs.services.reap import check, expire, overrun, sweep
-from tests.jobs_world import NOW, history, make_job, make_runner, make_spec
+from tests.jobs_world import NOW, history, make_job, make_project, make_runner, make_spec
 
 pytestmark = pytest.mark.django_db
 HT, GP = 5, 10
@@ -153,6 +155,18 @@ def test_sweep(handed: list[Any], dry_run: bool) -> None:
     assert {names[pk]: status for pk, status in Job.objects.values_list("pk", "status")} == expected
     again = sweep(now=NOW, dry_run=dry_run)
     assert bool(again.canceled or again.failed) is dry_run
+
+
+@pytest.mark.parametrize("status", [status.value for status in Status])
+def test_jobs_of_a_deleted_project(handed: list[Any], status: str) -> None:
+    """Nobody can see them or cancel them any more, so nobody has to run them; what has ended stays as it is."""
+    job = held(status, project=make_project(claimed=True), timeout=1000)
+    Project.objects.filter(pk=job.project_id).update(deleted=NOW)
+    called_off = status in ("pending", "claimed", "running")
+    assert sweep(now=NOW, dry_run=True).canceled == sweep(now=NOW).canceled == ([job.pk] if called_off else [])
+    job.refresh_from_db()
+    assert (job.status, job.failure) == ("canceled" if called_off else status, "")
+    assert history(job) == ([(status, "canceled")] if called_off else [])
 
 
 def test_one_bad_row_stops_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
