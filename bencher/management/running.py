@@ -12,6 +12,8 @@ from typing import NoReturn
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError
 
+from bencher.serving.pace import settle
+
 DEFAULT = "127.0.0.1:6610"
 OPEN_FILES = 1 << 18
 """Enough for every channel that one process can serve; some libraries walk through all numbers below the limit."""
@@ -39,7 +41,8 @@ def check_settings() -> None:
 
 
 def announce(url: str) -> None:
-    """The line that scripts wait for."""
+    """All is imported, and it listens: the line that scripts wait for."""
+    settle()
     sys.stdout.write(f"listening on {url}\n")
     sys.stdout.flush()
 
