@@ -48,7 +48,7 @@ def seconds(volume: Volume, benchmarks: list[UUID], times: int = 7) -> float:
 def plan(volume: Volume) -> str:
     with CaptureQueriesContext(connection) as queries:
         answer(volume, volume.benchmarks[:1])
-    [query] = [row["sql"] for row in queries if "outputs_alert" in row["sql"]]
+    [query] = [row["sql"] for row in queries if "outputs_metric" in row["sql"]]
     with connection.cursor() as cursor:
         cursor.execute(f"{'EXPLAIN QUERY PLAN' if connection.vendor == 'sqlite' else 'EXPLAIN ANALYZE'} {query}")
         return "\n".join(str(row[-1]) for row in cursor.fetchall())

@@ -142,4 +142,4 @@ def _dot(point: Any, by_version: bool) -> Dot:
     commit = f" {point.hash[:7]}" if point.hash else ""
     note = f"{when:%Y-%m-%d %H:%M:%S}, version {point.number}{commit}"
     x = float(point.number) if by_version else when.timestamp()
-    return Dot(x, point.value, point.lower_limit, point.upper_limit, point.alert_status == "active", note)
+    return Dot(x, point.value, point.lower_limit, point.upper_limit, point.alert is not None and point.alert.status == "active", note)

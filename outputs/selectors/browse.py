@@ -47,7 +47,7 @@ def _choice(project: Project, kind: str, ids: list[UUID], search: str) -> Choice
 @dataclass(frozen=True, slots=True)
 class PerfPage:
     lines: list[Line]
-    models: dict[UUID, ThresholdModel]
+    models: dict[str, ThresholdModel]
     choices: list[Choice]
 
 

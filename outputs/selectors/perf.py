@@ -1,4 +1,4 @@
-"""The perf query: series of metrics over the versions of a branch (rest.md 5.8). Six or seven queries, however many series and points."""
+"""The perf query: series of metrics over the versions of a branch (rest.md 5.8). Six to nine queries, however many series and points."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bencher.core.compiled import Compiled, Slot
 from bencher.projects.models import Project
 from bencher.specs.models import Spec
 from outputs.models import Benchmark, Branch, Head, Measure, Testbed, ThresholdModel
-from outputs.selectors.points import Key, Point, key_of, series_points
+from outputs.selectors.points import Found, Pair, Point, key_of, series_points
 
 LIMIT = 255
 
@@ -47,7 +47,7 @@ _MODELS = Compiled(lambda: ThresholdModel.objects.select_related("threshold").fi
 
 
 class Line(NamedTuple):
-    """One series that has points. ``spec``: the one that was asked for."""
+    """One series. ``spec``: the one that was asked for."""
 
     branch: Branch
     head: Head
@@ -67,22 +67,33 @@ class _Lists(NamedTuple):
     measures: list[Measure | None]
 
 
-def perf(project: Project, wanted: Wanted) -> tuple[list[Line], dict[UUID, ThresholdModel]]:
-    """(the series in the order of the lists, the models that judged their points)."""
-    lists = _lists(project, wanted)
-    if not all(any(item is not None for item in items) for items in lists):
+def perf(project: Project, wanted: Wanted) -> tuple[list[Line], dict[str, ThresholdModel]]:
+    """(the series in the order of the lists, the models that judged their points by ``Point.model``)."""
+    places = list(_combinations(_lists(project, wanted)))
+    if not places:
         return [], {}
-    points = series_points(
-        heads={pair[1].id for pair in lists.heads if pair},
-        testbeds={pair[0].id for pair in lists.testbeds if pair},
-        benchmarks={row.id for row in lists.benchmarks if row},
-        measures={row.id for row in lists.measures if row},
+    pairs = {pair: number for number, pair in enumerate(dict.fromkeys((place.benchmark.id, place.measure.id) for place in places))}
+    found = series_points(
+        heads={place.head.id for place in places},
+        testbeds={place.testbed.id for place in places},
+        pairs=list(pairs),
         start=wanted.start_time,
         end=wanted.end_time,
     )
-    lines = [line for line in _combine(lists, points) if line.points]
-    models = {point.model_id for line in lines for point in line.points if point.model_id}
-    return lines, {row.id: row for row in _MODELS.rows(ids=models)} if models else {}
+    lines = [line for place in places if (line := _line(place, found, pairs)).points]
+    models = {point.model for line in lines for point in line.points}
+    judges = _MODELS.rows(ids=[UUID(key) for key in models if key]) if models - {None} else []
+    return lines, {key_of(row.id): row for row in judges}
+
+
+def _line(line: Line, found: Found, pairs: dict[Pair, int]) -> Line:
+    """The same with its points."""
+    series = found.get((key_of(line.head.id), key_of(line.testbed.id)), {})
+    points = series.get(pairs[line.benchmark.id, line.measure.id], [])
+    if line.spec is not None:
+        spec = key_of(line.spec.id)
+        points = [point for point in points if point.visit.spec == spec]
+    return line._replace(points=points)
 
 
 def _lists(project: Project, wanted: Wanted) -> _Lists:
@@ -119,8 +130,8 @@ def _place(testbed: Testbed | None, spec_id: UUID | None, specs: dict[UUID, Spec
     return testbed, specs[spec_id] if spec_id else None
 
 
-def _combine(lists: _Lists, points: dict[Key, list[Point]]) -> Iterator[Line]:
-    """The cross product in order, up to the first combination whose places (from 1) multiply to more than 255."""
+def _combinations(lists: _Lists) -> Iterator[Line]:
+    """The cross product in order, still without points, up to the first combination whose places (from 1) multiply to more than 255."""
     for first, head in enumerate(lists.heads, 1):
         for second, place in enumerate(lists.testbeds, 1):
             for third, benchmark in enumerate(lists.benchmarks, 1):
@@ -128,10 +139,4 @@ def _combine(lists: _Lists, points: dict[Key, list[Point]]) -> Iterator[Line]:
                     if first * second * third * fourth > LIMIT:
                         return
                     if head and place and benchmark and measure:
-                        (branch, shown), (testbed, spec) = head, place
-                        found = points.get((key_of(shown.id), key_of(testbed.id), key_of(benchmark.id), key_of(measure.id)), [])
-                        yield Line(branch, shown, testbed, spec, benchmark, measure, _of_spec(found, spec))
-
-
-def _of_spec(points: list[Point], spec: Spec | None) -> list[Point]:
-    return points if spec is None else [point for point in points if point.spec_id == spec.id]
+                        yield Line(*head, *place, benchmark, measure, [])

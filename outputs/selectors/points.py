@@ -1,66 +1,124 @@
-"""The points of perf's series: two queries, and one tuple a point.
+"""The points of perf's series: one or two queries, two more when there are alerts or changes of level, and one tuple a point.
 
-What a report's metrics share (times, hash, texts of UUIDs) is read and written once a report; a metric costs one row of plain columns.
+What a report's metrics share (times, version, texts of UUIDs) is read and written once a report; a metric costs one row of plain columns. On SQLite
+each column of a row costs as much as a table that is joined: what few metrics have (alerts, changes) is asked for on its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from functools import cache
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db import connection
 
-from bencher.core.compiled import stored
+from bencher.core.statements import Statement, stored
+
+T = TypeVar("T")
+
+
+class Visit(NamedTuple):
+    """A report among the versions of a head: what its points there share. Moments are texts as JSON shows them: RFC 3339 in UTC, whole seconds."""
+
+    rank: int
+    """Of version and start: equal for reports of one version that started at one moment."""
+    report_id: str
+    spec: str | None
+    """As ``key_of`` makes it."""
+    start_time: str
+    end_time: str
+    number: int
+    hash: str | None
+
+
+class Alerted(NamedTuple):
+    id: str
+    limit: str
+    status: str
+    modified: str
+
+
+class Changed(NamedTuple):
+    before: float
+    after: float
+    p_value: float
 
 
 class Point(NamedTuple):
-    """One metric of a series. UUIDs and moments are texts as JSON shows them, but for those that are looked up."""
+    """One metric of a series. Points sort by version, start, iteration, metric."""
 
-    report_id: str
-    spec_id: UUID | None
-    start_time: str
-    end_time: str
-    hash: str | None
-    number: int
+    rank: int
     iteration: int
     metric_id: str
+    visit: Visit
     value: float
     lower_value: float | None
     upper_value: float | None
-    model_id: UUID | None
+    model: str | None
+    """As ``key_of`` makes it."""
     baseline: float | None
     lower_limit: float | None
     upper_limit: float | None
-    alert_id: str | None
-    alert_limit: str | None
-    alert_status: str | None
-    alert_modified: str | None
-    change_before: float | None
-    change_after: float | None
-    change_p_value: float | None
+    alert: Alerted | None
+    change: Changed | None
+
+    @property
+    def report_id(self) -> str:
+        return self.visit.report_id
+
+    @property
+    def start_time(self) -> str:
+        return self.visit.start_time
+
+    @property
+    def number(self) -> int:
+        return self.visit.number
+
+    @property
+    def hash(self) -> str | None:
+        return self.visit.hash
 
 
-Key = tuple[str, str, str, str]
-"""Head, testbed, benchmark, measure: ``key_of`` each."""
+Place = tuple[str, str]
+"""Head and testbed: ``key_of`` each."""
+Pair = tuple[UUID, UUID]
+"""Benchmark and measure."""
+Found = dict[Place, dict[int, list[Point]]]
+"""Points by place and by the pair's position."""
 
-
+_METRIC = """{key[m.report_id]}, {position}, m.iteration, {key[m.id]},
+  m.value, m.lower_value, m.upper_value, {key[m.model_id]}, m.baseline, m.lower_limit, m.upper_limit"""
+_REPORT = """{key[r.spec_id]}, {moment[r.start_time]}, {moment[r.end_time]}, {key[r.testbed_id]}, {key[hv.head_id]}, hv.number, v.hash,
+  EXISTS (SELECT 1 FROM outputs_alert a WHERE a.report_id = r.id), EXISTS (SELECT 1 FROM outputs_changepoint)"""
+_OF_PAIRS = "m.benchmark_id = {benchmark} AND m.measure_id = {measure} AND r.id = m.report_id AND r.testbed_id {among} {start} {end}"
+_OF_HEADS = "hv.version_id = r.version_id AND hv.head_id {among}"
 # SQLite joins in the order in which a CROSS JOIN is written; PostgreSQL chooses by itself.
-METRICS = """
-SELECT {key[hv.head_id]}, {key[r.testbed_id]}, {key[m.benchmark_id]}, {key[m.measure_id]}, {key[m.report_id]},
-  hv.number, m.iteration, {uuid[m.id]}, m.value, m.lower_value, m.upper_value, {key[m.model_id]}, m.baseline, m.lower_limit, m.upper_limit,
-  {uuid[a.id]}, a."limit", a.status, {moment[a.modified]}, c.before, c.after, c.p_value
-FROM outputs_metric m CROSS JOIN outputs_report r CROSS JOIN outputs_headversion hv
-  LEFT JOIN outputs_alert a ON a.metric_id = m.id LEFT JOIN outputs_changepoint c ON c.metric_id = m.id
-WHERE m.benchmark_id {among} AND m.measure_id {among} AND r.id = m.report_id AND r.testbed_id {among}
-  AND hv.version_id = r.version_id AND hv.head_id {among} {start} {end}
-ORDER BY hv.number, r.start_time, m.iteration, m.id
+METRICS = f"""
+SELECT {_METRIC} FROM {{pairs}} CROSS JOIN outputs_metric m CROSS JOIN outputs_report r
+WHERE {_OF_PAIRS} AND EXISTS (SELECT 1 FROM outputs_headversion hv WHERE {_OF_HEADS})
 """
-REPORTS = """
-SELECT {key[r.id]}, {uuid[r.id]}, {key[r.spec_id]}, {moment[r.start_time]}, {moment[r.end_time]}, v.hash
-FROM outputs_report r JOIN outputs_version v ON v.id = r.version_id WHERE r.id {among}
+REPORTS = f"""
+SELECT {{key[r.id]}}, {_REPORT} FROM {{rows}} CROSS JOIN outputs_report r CROSS JOIN outputs_version v CROSS JOIN outputs_headversion hv
+WHERE r.id = rows.value AND v.id = r.version_id AND {_OF_HEADS}
 """
+BOTH = f"""
+SELECT {_METRIC}, {_REPORT}
+FROM {{pairs}} CROSS JOIN outputs_metric m CROSS JOIN outputs_report r CROSS JOIN outputs_version v CROSS JOIN outputs_headversion hv
+WHERE {_OF_PAIRS} AND v.id = r.version_id AND {_OF_HEADS}
+"""
+FEW = 3
+"""Up to so many pairs ``BOTH`` is cheaper than asking for each report once."""
+ALERTS = """
+SELECT {key[a.metric_id]}, {key[a.id]}, a."limit", a.status, {moment[a.modified]}
+FROM {rows} CROSS JOIN outputs_alert a WHERE a.metric_id = rows.value
+"""
+CHANGES = (
+    "SELECT {key[c.metric_id]}, c.before, c.after, c.p_value FROM {rows} CROSS JOIN outputs_changepoint c WHERE c.metric_id = rows.value"
+)
 
 
 class _Texts(dict[str, str]):
@@ -74,22 +132,29 @@ class _Texts(dict[str, str]):
         return self._template.replace("?", column)
 
 
-_PARTS = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 DIALECTS: dict[str, dict[str, Any]] = {
     "postgresql": {
         "key": _Texts("?::text"),
-        "uuid": _Texts("?::text"),
-        "moment": _Texts("""to_char(? AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')"""),
+        "moment": _Texts("(? AT TIME ZONE 'UTC')::text"),
         "among": "= ANY(%s::uuid[])",
+        "rows": "unnest(%s::uuid[]) AS rows(value)",
+        "pairs": "unnest(%s::text[]) WITH ORDINALITY AS pairs(value, key)",
+        "position": "pairs.key - 1",
+        "benchmark": "substr(pairs.value, 1, 32)::uuid",
+        "measure": "substr(pairs.value, 33)::uuid",
     },
     "sqlite": {
         "key": _Texts("?"),
-        "uuid": _Texts(" || '-' || ".join(f"substr(?, {start}, {length})" for start, length in _PARTS)),
-        "moment": _Texts("substr(?, 1, 10) || 'T' || substr(?, 12, 8) || 'Z'"),
+        "moment": _Texts("? || ''"),
         "among": "IN (SELECT value FROM json_each(%s))",
+        "rows": "json_each(%s) rows",
+        "pairs": "json_each(%s) pairs",
+        "position": "pairs.key",
+        "benchmark": "substr(pairs.value, 1, 32)",
+        "measure": "substr(pairs.value, 33)",
     },
 }
-"""``key``: what equals ``key_of``; ``uuid`` and ``moment``: what JSON shows, RFC 3339 in UTC with whole seconds."""
+"""``key``: what equals ``key_of``; ``moment``: ``2026-01-31 12:00:00`` in UTC, with or without a fraction (on SQLite not of the driver's own type)."""
 
 
 def key_of(uuid: UUID) -> str:
@@ -97,42 +162,81 @@ def key_of(uuid: UUID) -> str:
     return str(uuid) if connection.vendor == "postgresql" else uuid.hex
 
 
+@cache
+def _statement(vendor: str, query: str, start: str = "", end: str = "") -> Statement:
+    return Statement(query.format(**DIALECTS[vendor], start=start, end=end))
+
+
+def _rows(query: str, *parameters: Any, **parts: str) -> list[Any]:
+    return _statement(connection.vendor, query, **parts).rows([stored(item, connection) for item in parameters])
+
+
+def _list(keys: Iterable[str]) -> Any:
+    """Keys as a parameter: PostgreSQL's driver takes the text of an array at a tenth of the array's price."""
+    return f"{{{','.join(keys)}}}" if connection.vendor == "postgresql" else list(keys)
+
+
+def _hyphened(keys: list[str]) -> list[str]:
+    """Keys as JSON shows UUIDs."""
+    if connection.vendor == "postgresql":
+        return keys
+    return [f"{key[:8]}-{key[8:12]}-{key[12:16]}-{key[16:20]}-{key[20:]}" for key in keys]
+
+
 def series_points(
-    *,
-    heads: Collection[UUID],
-    testbeds: Collection[UUID],
-    benchmarks: Collection[UUID],
-    measures: Collection[UUID],
-    start: datetime | None,
-    end: datetime | None,
-) -> dict[Key, list[Point]]:
-    """The points of every series, in order of version, start, iteration."""
-    rows = _fetch(
-        METRICS,
-        [benchmarks, measures, testbeds, heads, *(moment for moment in (start, end) if moment is not None)],
-        start="" if start is None else "AND r.start_time >= %s",
-        end="" if end is None else "AND r.end_time <= %s",
-    )
-    reports = _reports({row[4] for row in rows})
-    models = {key: key and UUID(key) for key in {row[11] for row in rows}}
+    *, heads: Collection[UUID], testbeds: Collection[UUID], pairs: Sequence[Pair], start: datetime | None, end: datetime | None
+) -> Found:
+    """The points of every pair in every head and testbed, in order."""
+    rows, reports = _both(heads, testbeds, pairs, start, end)
+    found, visits = _visits(reports)
+    alerted = {report[0] for report in reports if report[8]}
+    alerts = _marks(ALERTS, (row[3] for row in rows if row[0] in alerted), _alerted) if alerted else {}
+    changes = _marks(CHANGES, (row[3] for row in rows), Changed._make) if reports and reports[0][9] else {}
     made = tuple.__new__
-    found: dict[Key, list[Point]] = {}
-    for row in rows:
-        point = made(Point, (*reports[row[4]], *row[5:11], models[row[11]], *row[12:]))
-        if (series := found.get(row[:4])) is None:
-            series = found[row[:4]] = []
-        series.append(point)
+    for row, metric_id in zip(rows, _hyphened([row[3] for row in rows]), strict=True):
+        marks = alerts.get(row[3]), changes.get(row[3])
+        for series, visit in visits[row[0]]:
+            series[row[1]].append(made(Point, (visit.rank, row[2], metric_id, visit, *row[4:11], *marks)))
+    for by_pair in found.values():
+        for points in by_pair.values():
+            points.sort()
     return found
 
 
-def _reports(keys: set[str]) -> dict[str, tuple[Any, ...]]:
-    """The first columns of a point, by the key of its report."""
-    rows = _fetch(REPORTS, [keys]) if keys else []
-    return {key: (id, spec and UUID(spec), start, end, hash) for key, id, spec, start, end, hash in rows}
+def _both(
+    heads: Collection[UUID], testbeds: Collection[UUID], pairs: Sequence[Pair], start: datetime | None, end: datetime | None
+) -> tuple[list[Any], list[Any]]:
+    """Rows of metrics, and rows of their reports, one for each head that counts the report."""
+    texts = [benchmark.hex + measure.hex for benchmark, measure in pairs]
+    parameters = (texts, testbeds, *(moment for moment in (start, end) if moment is not None), heads)
+    times = {"start": "" if start is None else "AND r.start_time >= %s", "end": "" if end is None else "AND r.end_time <= %s"}
+    if len(pairs) <= FEW and len(heads) == 1:
+        rows = _rows(BOTH, *parameters, **times)
+        return rows, list({row[0]: (row[0], *row[11:]) for row in rows}.values())
+    rows = _rows(METRICS, *parameters, **times)
+    return rows, _rows(REPORTS, _list(dict.fromkeys(row[0] for row in rows)), heads) if rows else []
 
 
-def _fetch(query: str, parameters: list[Any], **parts: str) -> list[Any]:
-    with connection.cursor() as cursor:
-        cursor.execute(query.format(**DIALECTS[connection.vendor], **parts), [stored(item, connection) for item in parameters])
-        rows: list[Any] = cursor.fetchall()
-    return rows
+def _visits(reports: list[Any]) -> tuple[Found, dict[str, list[tuple[dict[int, list[Point]], Visit]]]]:
+    """(the series of every place, still empty; for every report where its points go, and with what)."""
+    found: Found = defaultdict(lambda: defaultdict(list))
+    visits: dict[str, list[tuple[dict[int, list[Point]], Visit]]] = defaultdict(list)
+    reports.sort(key=itemgetter(6, 2))
+    rank, before, made = 0, None, tuple.__new__
+    for report, report_id in zip(reports, _hyphened([report[0] for report in reports]), strict=True):
+        key, spec, start, end, testbed, head, number, hash, _, _ = report
+        if (number, start) != before:
+            rank, before = rank + 1, (number, start)
+        visit = made(Visit, (rank, report_id, spec, f"{start[:10]}T{start[11:19]}Z", f"{end[:10]}T{end[11:19]}Z", number, hash))
+        visits[key].append((found[head, testbed], visit))
+    return found, visits
+
+
+def _marks(query: str, metrics: Iterable[str], make: Callable[[Sequence[Any]], T]) -> dict[str, T]:
+    """What some of the metrics have, by metric."""
+    return {key: make(values) for key, *values in _rows(query, _list(metrics))}
+
+
+def _alerted(values: Sequence[Any]) -> Alerted:
+    id, limit, status, modified = values
+    return Alerted(_hyphened([id])[0], limit, status, f"{modified[:10]}T{modified[11:19]}Z")

@@ -69,16 +69,16 @@ class JsonPerf(msgspec.Struct):
 def perf_json(
     project: Project,
     lines: Sequence[Line],
-    models: dict[UUID, ThresholdModel],
+    models: dict[str, ThresholdModel],
     *,
     start_time: datetime | None,
     end_time: datetime | None,
 ) -> JsonPerf:
-    shown = {key: threshold_model_json(row) for key, row in models.items()}
+    shown = {key: msgspec.Raw(msgspec.json.encode(threshold_model_json(row))) for key, row in models.items()}
     return JsonPerf(project_json(project), ts_or_none(start_time), ts_or_none(end_time), [_result(line, shown) for line in lines])
 
 
-def _result(line: Line, models: dict[UUID, JsonThresholdModel]) -> JsonPerfResult:
+def _result(line: Line, models: dict[str, Any]) -> JsonPerfResult:
     newest = line.points[-1]
     return JsonPerfResult(
         branch_json(line.branch, line.head, JsonVersion(newest.number, newest.hash)),
@@ -89,18 +89,19 @@ def _result(line: Line, models: dict[UUID, JsonThresholdModel]) -> JsonPerfResul
     )
 
 
-def _metric(point: Any, models: dict[UUID, JsonThresholdModel]) -> JsonPerfMetric:
-    """Texts stand where the structs name UUIDs: they encode to the same."""
-    model = point.model_id
+def _metric(point: Any, models: dict[str, Any]) -> JsonPerfMetric:
+    """Texts stand where the structs name UUIDs, and a model's JSON where they name it: they encode to the same."""
+    _, iteration, metric_id, visit, value, lower_value, upper_value, model, baseline, lower_limit, upper_limit, alert, change = point
+    _, report_id, _, start_time, end_time, number, hash = visit
     return JsonPerfMetric(
-        point.report_id,
-        point.iteration,
-        point.start_time,
-        point.end_time,
-        JsonVersion(point.number, point.hash),
-        JsonMetric(point.metric_id, point.value, point.lower_value, point.upper_value),
+        report_id,
+        iteration,
+        start_time,
+        end_time,
+        JsonVersion(number, hash),
+        JsonMetric(metric_id, value, lower_value, upper_value),
         models[model] if model else None,
-        JsonBoundary(point.baseline, point.lower_limit, point.upper_limit) if model else None,
-        JsonPerfAlert(point.alert_id, point.alert_limit, point.alert_status, point.alert_modified) if point.alert_id else None,
-        UNSET if point.change_p_value is None else JsonChangePoint(point.change_before, point.change_after, point.change_p_value),
+        JsonBoundary(baseline, lower_limit, upper_limit) if model else None,
+        JsonPerfAlert(*alert) if alert else None,
+        JsonChangePoint(*change) if change else UNSET,
     )

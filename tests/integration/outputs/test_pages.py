@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from bencher.projects.models import User
-from outputs.models import Alert, Benchmark, Report
+from outputs.models import Alert, Benchmark, ChangePoint, Metric, Report, Threshold
 from tests.browsing import Browser, links
 from tests.restworld import NOWHERE, api_of, make_project, make_user
 from tests.results_lab import START, Lab, bmf, latency, watching
@@ -84,6 +84,14 @@ def cli_perf_link(report: dict[str, Any]) -> str:
 
 
 # -- the links of the command line ----------------------------------------------------------------------------------
+def test_a_new_level_is_named_where_it_begins(world: World) -> None:
+    metric = Metric.objects.filter(report__project=world.lab.project).order_by("report__start_time")[2]
+    parts = {"before": 1.0, "after": 2.5, "p_value": 0.0, "created": START}
+    ChangePoint.objects.create(threshold=Threshold.objects.get(), metric=metric, report=metric.report, **parts)
+    shown = world.browser.go(f"{world.root}?{world.query()}")
+    assert re.findall(r'title="the level moved from ([^ ]+) to ([^"]+)"', shown) == [("1", "2.5")]
+
+
 @pytest.mark.parametrize("visibility", ["public", "private"])
 def test_report_and_perf_links(visibility: str) -> None:
     world = make_world(visibility)
@@ -96,6 +104,7 @@ def test_report_and_perf_links(visibility: str) -> None:
     assert shown.count('class="alert"') == 1
     assert 'class="limit"' in shown
     assert 'class="this"' in shown
+    assert re.findall(r'class="badge active" href="[^"]*/alerts/([^"]+)"', shown) == [world.json("/alerts")[0]["uuid"]]
     assert f"{perf}?{cli_perf_link(report)}" in links(page), "the page links the same series as the command line"
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from uuid import UUID, uuid4
 
+import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from outputs import models
-from outputs.models import Benchmark, Branch, Measure
+from outputs.models import Alert, Benchmark, Branch, ChangePoint, Measure, Threshold
 from outputs.requests import StartPoint
 from outputs.selectors.perf import LIMIT, Line, Wanted, perf
+from outputs.selectors.points import FEW
 from tests.results_lab import Lab, bmf, latency, watching
 from tests.results_volume import fill
 
@@ -30,17 +33,41 @@ def values(lines: list[Line]) -> list[list[float]]:
     return [[point.value for point in line.points] for line in lines]
 
 
+def queries_of(lab: Lab, query: Wanted) -> int:
+    with CaptureQueriesContext(connection) as queries:
+        perf(lab.project, query)
+    return len(queries)
+
+
 def test_queries_are_constant(lab: Lab) -> None:
-    counted = []
-    for names in (("a",), ("a", "b", "c", "d")):
-        for _ in range(3):
+    """Few series are read together with their reports, more of them apart: one query more, and never another."""
+    names, counted = "abcdefgh", []
+    for reports in (3, 6):
+        for _ in range(reports):
             lab.report(latency(1.0, *names), thresholds=watching())
-        with CaptureQueriesContext(connection) as queries:
-            lines, judges = perf(lab.project, wanted(lab))
-        assert len(lines) == len(names)
-        assert len(judges) == 1
-        counted.append(len(queries) - 4)  # ids() of the test itself
-    assert counted[0] == counted[1] <= 7
+        known = wanted(lab)
+        for few in (1, FEW, FEW + 1, len(names)):
+            lines, judges = perf(lab.project, query := wanted(lab, benchmarks=known.benchmarks[:few]))
+            assert len(lines) == few
+            assert len(judges) == 1
+            counted.append(queries_of(lab, query))
+    assert counted == [6, 6, 7, 7] * 2
+
+
+def test_alerts_and_changes_are_two_queries_more(lab: Lab) -> None:
+    names = "abcdefgh"
+    for value in (1.0, 1.0, 9.0, 9.0):
+        report = lab.report(latency(value, *names), thresholds=watching())
+    query = wanted(lab)
+    assert Alert.objects.count() > len(names)
+    assert queries_of(lab, query) == 8
+    metric = report.metrics.latest("id")
+    parts = {"before": 1.0, "after": 9.0, "p_value": 0.0, "created": report.created}
+    ChangePoint.objects.create(threshold=Threshold.objects.get(), metric=metric, report=report, **parts)
+    assert queries_of(lab, query) == 9
+    lines, _ = perf(lab.project, query)
+    assert [point.change for line in lines for point in line.points if point.change] == [(1.0, 9.0, 0.0)]
+    assert sum(point.alert is not None for line in lines for point in line.points) == Alert.objects.count()
 
 
 def test_series_have_their_own_points(lab: Lab) -> None:
@@ -79,17 +106,19 @@ def test_unknown_things_keep_their_places(lab: Lab) -> None:
     assert perf(lab.project, wanted(lab, benchmarks=[uuid4()] * LIMIT + list(known.benchmarks)))[0] == []
 
 
-def test_series_are_found_by_index(db: None) -> None:
-    """No plan reads the table of metrics from end to end."""
-    volume = fill(reports=100, benchmarks=100)
-    query = Wanted([volume.branch.id], (), [volume.testbed.id], (), volume.benchmarks[:1], [volume.measure.id])
+@pytest.mark.parametrize(("few", "benchmarks"), [(1, 100), (FEW + 1, 400)])
+def test_series_are_found_by_index(db: None, few: int, benchmarks: int) -> None:
+    """No plan reads the table of metrics from end to end. (PostgreSQL would, for a large part of a small table.)"""
+    volume = fill(reports=100, benchmarks=benchmarks)
+    query = Wanted([volume.branch.id], (), [volume.testbed.id], (), volume.benchmarks[:few], [volume.measure.id])
     with CaptureQueriesContext(connection) as queries:
-        [line], _ = perf(volume.project, query)
-    assert len(line.points) == 100
-    [sql] = [row["sql"] for row in queries if "outputs_alert" in row["sql"]]
+        lines, _ = perf(volume.project, query)
+    assert [len(line.points) for line in lines] == [100] * few
+    [sql] = [row["sql"] for row in queries if "outputs_metric" in row["sql"]]
     with connection.cursor() as cursor:
         cursor.execute(f"{'EXPLAIN QUERY PLAN' if connection.vendor == 'sqlite' else 'EXPLAIN'} {sql}")
         plan = "\n".join(str(row[-1]) for row in cursor.fetchall())
     assert "metric_series" in plan, plan
     assert "SCAN outputs_metric" not in plan, plan
+    assert not re.search(r"^SCAN m\b", plan, re.MULTILINE), plan
     assert "Seq Scan on outputs_metric" not in plan, plan
