@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -99,9 +99,13 @@ class Contents:
     alerts: list[Alert]
 
 
-def contents(reports: Collection[UUID]) -> Contents:
-    """Five queries, however many reports and metrics. ``reports``: those that have metrics."""
-    metrics: list[Any] = _METRICS.rows(reports=reports) if reports else []
+def contents(rows: Sequence[Report]) -> Contents:
+    """Five queries, however many reports and metrics. Metrics that were just written are known: those of ``written``."""
+    reports = [row.id for row in rows if row.size]
+    if len(rows) == 1 and hasattr(rows[0], "written"):
+        metrics: list[Any] = rows[0].written
+    else:
+        metrics = _METRICS.rows(reports=reports) if reports else []
     benchmarks, measures, models = ({row[place] for row in metrics} for place in (3, 4, 8))
     models.discard(None)
     return Contents(

@@ -95,7 +95,7 @@ def report_json(report: Report, *, expand: bool = True) -> JsonReport:
 def reports_json(rows: Sequence[Report], *, expand: bool) -> list[JsonReport]:
     """``rows``: of ``selectors.reports.shown``. Seven queries at the most, however many rows."""
     ids = [row.id for row in rows]
-    found = Expansion(rows, selectors.contents([row.id for row in rows if row.size])) if expand and ids else None
+    found = Expansion(rows, selectors.contents(rows)) if expand and ids else None
     counts = found.alert_counts() if found else selectors.alert_counts(ids)
     return [_report(row, counts.get(row.id, (0, 0)), found) for row in rows]
 

@@ -23,6 +23,9 @@ from outputs.selectors.dimensions import find, read
 from outputs.services import bulk, dimensions, thresholds
 
 _HELD = Compiled(lambda: Branch.objects.select_for_update(no_key=True).filter(pk=Slot("id")))
+_HELD_HEAD: Compiled[UUID] = Compiled(
+    lambda: Branch.objects.select_for_update(no_key=True).filter(pk=Slot("id")).values_list("head_id", flat=True)
+)
 _HEAD = Compiled(lambda: Head.objects.select_related("start_version").filter(pk=Slot("id")))
 
 
@@ -166,6 +169,17 @@ def lock(branch_id: UUID) -> Branch:
     branch.head = _HEAD.first(id=branch.head_id)
     branch.current_head.branch = branch
     return branch
+
+
+def held_head(branch: Branch) -> Head:
+    """The current head of the branch, which is held until the transaction ends; read anew only if it is no longer the one that was loaded."""
+    head_id = _HELD_HEAD.first(id=branch.pk)
+    if head_id is None:
+        raise Missing("the branch was deleted meanwhile")
+    if head_id != branch.head_id or branch.head is None:
+        branch.head = _HEAD.first(id=head_id)
+    branch.current_head.branch = branch
+    return branch.current_head
 
 
 def _new_head(branch: Branch, start: Start | None, point: StartPoint | None, now: datetime) -> Head:

@@ -20,6 +20,7 @@ from outputs.adapters.results import Parsed
 from outputs.models import Threshold, ThresholdModel
 from outputs.selectors.history import Past, Series, past_values
 from outputs.selectors.preceding import not_archived, preceding
+from outputs.selectors.reports import MetricRow
 from outputs.services import resolution
 from outputs.services.thresholds import model_in
 from outputs.verdicts import Verdict
@@ -69,6 +70,21 @@ class Prepared:
     verdicts: list[Verdict] = field(default_factory=list)
     watched: bool = False
     """A threshold asks for change points: they are looked for afterwards."""
+
+    def rows(self, report_id: UUID) -> list[MetricRow]:
+        """The metrics as they are stored."""
+        if not self.judged:
+            return [(*_measured(value, report_id), None, None, None, None) for value in self.values]
+        verdicts = [self.judged.get(value.id) for value in self.values]
+        return [
+            (*_measured(value, report_id), verdict and verdict.model_id, *(verdict.limits if verdict else (None, None, None)))
+            for value, verdict in zip(self.values, verdicts, strict=True)
+        ]
+
+
+def _measured(value: Value, report_id: UUID) -> tuple[UUID, UUID, int, UUID, UUID, float, float | None, float | None]:
+    number = value.number
+    return value.id, report_id, value.iteration, value.benchmark_id, value.measure_id, number.value, number.lower, number.upper
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from outputs.models import Alert, Branch, ChangePoint, Head, HeadVersion, Metric
 from outputs.parsing import ParserUnavailable, Places, parsers
 from outputs.requests import LocalRun, Settings, StartPoint, Thresholds
 from outputs.selectors.history import Series
+from outputs.selectors.reports import METRIC_COLUMNS
 from outputs.services import branches, bulk, dimensions, preparation, thresholds
 from outputs.services.preparation import Iterations, Prepared, Target
 from outputs.verdicts import Verdict, of_failure, stored
@@ -59,7 +60,7 @@ def create_report(
     found, place = _resolve(project, branch, start_point, testbed, spec, spec_reset, thresholds, now)
     with transaction.atomic(savepoint=False):
         return _create(
-            _held_head(found),
+            branches.held_head(found),
             hash,
             project=project,
             user=user,
@@ -102,10 +103,6 @@ def _resolve(
     return found, place
 
 
-def _held_head(branch: Branch) -> Head:
-    return branches.lock(branch.pk).current_head
-
-
 def prepare(*, report: Report, parsed: Iterations, now: datetime) -> Prepared:
     """What ``deliver`` will write into the report. Raises Invalid, Missing (BMF that names an unknown UUID)."""
     place = _PLACE.first(head=report.head_id, version=report.version_id)
@@ -146,32 +143,13 @@ def _summary(prepared: Prepared) -> dict[str, Any]:
 
 
 def _fill(report: Report, prepared: Prepared, now: datetime) -> None:
-    _insert_metrics(report, prepared)
+    rows = prepared.rows(report.id)
+    bulk.insert(Metric, dict(zip(METRIC_COLUMNS, zip(*rows, strict=True), strict=False)))
     _insert_alerts(report, prepared, now)
+    if not prepared.judged:
+        report.written = rows  # type: ignore[attr-defined]
     if prepared.watched:
         notify.changes_wanted(report.id)
-
-
-def _insert_metrics(report: Report, prepared: Prepared) -> None:
-    values, unjudged = prepared.values, [None] * len(prepared.values)
-    columns: bulk.Columns = {
-        "id": [value.id for value in values],
-        "report": [report.id] * len(values),
-        "iteration": [value.iteration for value in values],
-        "benchmark": [value.benchmark_id for value in values],
-        "measure": [value.measure_id for value in values],
-        "value": [value.number.value for value in values],
-        "lower_value": [value.number.lower for value in values],
-        "upper_value": [value.number.upper for value in values],
-        **dict.fromkeys(("model", "baseline", "lower_limit", "upper_limit"), unjudged),
-    }
-    if prepared.judged:
-        judged = [prepared.judged.get(value.id) for value in values]
-        columns["model"] = [verdict and verdict.model_id for verdict in judged]
-        columns["baseline"] = [verdict and verdict.limits.baseline for verdict in judged]
-        columns["lower_limit"] = [verdict and verdict.limits.lower for verdict in judged]
-        columns["upper_limit"] = [verdict and verdict.limits.upper for verdict in judged]
-    bulk.insert(Metric, columns)
 
 
 def _insert_alerts(report: Report, prepared: Prepared, now: datetime) -> None:
@@ -227,7 +205,7 @@ def _complete(
         target = _target(project, branch, testbed, request)
         prepared = preparation.prepare(target=target, parsed=parsed, now=now)
         with transaction.atomic():
-            head = _held_head(branch)
+            head = branches.held_head(branch)
             if head.pk != target.series.head_id:
                 branch.head = head
                 continue
@@ -271,7 +249,7 @@ def _leave_empty(
     project: Project, user: User | None, request: LocalRun, branch: Branch, testbed: Testbed, verdict: Verdict, now: datetime
 ) -> None:
     with transaction.atomic():
-        _insert(project, user, request, _held_head(branch), testbed, {"verdicts": stored([verdict])}, now)
+        _insert(project, user, request, branches.held_head(branch), testbed, {"verdicts": stored([verdict])}, now)
 
 
 def _whole(moment: datetime) -> datetime:

@@ -97,3 +97,18 @@ def test_a_database_fault_is_told_in_the_log_only(
 
 def test_most_threads_may_wait_but_not_all() -> None:
     assert 0 < reports.REQUESTS._free._initial_value < THREADS - 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_paths_are_told_apart_however_often_they_are_asked_for() -> None:
+    site = Site()
+    here = f"/v0/projects/{site.project.slug}"
+
+    async def ask() -> list[tuple[int, Any]]:
+        answers = [await site.send("GET", path) for path in (here, f"{here}/branches", "/v0/nothing", "/v0/projects/none") * 2]
+        return [(status, body if status == 200 else None) for status, _, body in answers]
+
+    found = asyncio.run(ask())
+    assert found[:4] == found[4:]
+    assert [status for status, _ in found[:4]] == [200, 200, 404, 404]
+    assert found[0] != found[1]

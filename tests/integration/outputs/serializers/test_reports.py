@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
+import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
@@ -49,6 +50,20 @@ def test_optional_keys_are_absent(lab: Lab) -> None:
     short = msgspec.to_builtins(report_json(report, expand=False))
     assert {"results", "alerts"}.isdisjoint(short)
     assert short["counts"] == plain["counts"]
+
+
+@pytest.mark.parametrize("thresholds", [None, watching()], ids=["plain", "judged"])
+def test_the_answer_is_what_is_read_later(lab: Lab, thresholds: Any) -> None:
+    """An answer is made of what was written, not of what is read back."""
+    texts = [
+        bmf({"b": {"latency": 1, "throughput": 0.1}, "ä": {"latency": 1e300}}),
+        bmf({"b": {"latency": -2.5}, "new-one": {"Ärger": 3.0}}),
+    ]
+    for value in (1.0, 9.0):
+        report = lab.report(*texts, latency(value, "b"), thresholds=thresholds, hash="a" * 40)
+        stored = shown(Report.objects.filter(pk=report.pk)).get()
+        assert msgspec.json.encode(report_json(report)) == msgspec.json.encode(report_json(stored))
+        assert msgspec.json.encode(report_json(report, expand=False)) == msgspec.json.encode(report_json(stored, expand=False))
 
 
 def test_alert_is_the_same_in_report_and_list(lab: Lab) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.db import transaction
 
 from bencher.core.errors import Clash, Invalid, Missing
 from outputs.models import Alert, Branch, Head, HeadVersion, Threshold, Version
@@ -50,6 +51,21 @@ def test_reset_silences_even_dismissed_alerts(lab: Lab) -> None:
     Alert.objects.filter(metric__benchmark__name="a").update(status="dismissed")
     lab.report(latency(1.0), start_point=StartPoint(reset=True))
     assert set(Alert.objects.values_list("status", flat=True)) == {"silenced"}
+
+
+def test_the_held_head_is_the_current_one(lab: Lab) -> None:
+    """Also when another request gave the branch a new one after it was loaded."""
+    lab.report(latency(1.0))
+    loaded = branch(lab, "main")
+    with transaction.atomic():
+        assert branches.held_head(loaded) is loaded.head
+    lab.report(latency(1.0), start_point=StartPoint(reset=True))
+    with transaction.atomic():
+        held = branches.held_head(loaded)
+    assert (held.pk, held.branch) == (branch(lab, "main").head_id, loaded)
+    loaded.pk = lab.project.pk
+    with pytest.raises(Missing), transaction.atomic():
+        branches.held_head(loaded)
 
 
 def test_old_head_keeps_when_it_was_replaced(lab: Lab) -> None:
