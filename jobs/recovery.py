@@ -11,6 +11,7 @@ from jobs import leases, notify, scheduling
 from jobs.lifecycle import IN_FLIGHT, Status
 from jobs.services import watch
 from jobs.services.reap import Sweep, check, overrun, sweep
+from outputs.registry.services.uploads import forget_writers
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +34,7 @@ def recover(*, now: datetime, dry_run: bool = False, process: Callable[[UUID], o
 def recover_alone(*, now: datetime) -> None:
     """At the start of a server that is the only one: whoever held a lease is dead, and no runner is connected yet."""
     leases.forget_all()
+    forget_writers()
     watch.begin(now=now)
     recover(now=now)
 

@@ -183,6 +183,11 @@ def _out_of_order(upload: Upload) -> BlobUploadInvalid:
     return BlobUploadInvalid(headers=session_headers(upload))
 
 
+def forget_writers() -> int:
+    """At the start of a server that is the only one: whoever wrote to a session is dead. How many there were."""
+    return Upload.objects.exclude(writer=None).update(writer=None, writer_until=None)
+
+
 def _release(pk: UUID, token: UUID) -> None:
     Upload.objects.filter(pk=pk, writer=token).update(writer=None, writer_until=None)
 

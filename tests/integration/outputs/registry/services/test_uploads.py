@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bencher.projects.models import Project
+from jobs.recovery import recover_alone
 from outputs.models import Blob, Upload
 from outputs.registry.digest import digest_of
 from outputs.registry.errors import (
@@ -128,6 +129,17 @@ def test_a_dead_writer_is_outlived(project: Project, upload: Upload, now: dateti
     with pytest.raises(UploadClash):
         dead._renew(later)
     writer.close(digest_of(DATA), later)
+
+
+def test_the_only_server_waits_for_no_dead_writer(project: Project, upload: Upload, now: datetime) -> None:
+    """It has just started: the client goes on where its bytes are safe, at once."""
+    append(project, upload, DATA[:10], now)
+    dead = open_at(project, upload, now)
+    dead._appender.rollback()  # the kernel frees the lock of a killed process
+    recover_alone(now=now)
+    assert append(project, upload, DATA[10:], now) == len(DATA)
+    with pytest.raises(UploadClash):
+        dead._renew(now)
 
 
 def test_a_long_request_keeps_its_lease(project: Project, upload: Upload, now: datetime) -> None:
