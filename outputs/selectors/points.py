@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from operator import itemgetter
+from struct import iter_unpack
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -92,8 +93,9 @@ Found = dict[Place, dict[int, list[Point]]]
 
 _METRIC = """{key[m.report_id]}, {position}, m.iteration, {key[m.id]},
   m.value, m.lower_value, m.upper_value, {key[m.model_id]}, m.baseline, m.lower_limit, m.upper_limit"""
-_REPORT = """{key[r.spec_id]}, {moment[r.start_time]}, {moment[r.end_time]}, {key[r.testbed_id]}, {key[hv.head_id]}, hv.number, v.hash,
-  EXISTS (SELECT 1 FROM outputs_alert a WHERE a.report_id = r.id), EXISTS (SELECT 1 FROM outputs_changepoint)"""
+_REPORT = """{key[r.spec_id]}, {moment[r.start_time]}, {moment[r.end_time]}, hv.number, v.hash,
+  EXISTS (SELECT 1 FROM outputs_alert a WHERE a.report_id = r.id), EXISTS (SELECT 1 FROM outputs_changepoint){place}"""
+_PLACE = ", {key[hv.head_id]}, {key[r.testbed_id]}"
 _OF_PAIRS = "m.benchmark_id = {benchmark} AND m.measure_id = {measure} AND r.id = m.report_id AND r.testbed_id {among} {start} {end}"
 _OF_HEADS = "hv.version_id = r.version_id AND hv.head_id {among}"
 # SQLite joins in the order in which a CROSS JOIN is written; PostgreSQL chooses by itself.
@@ -163,12 +165,21 @@ def key_of(uuid: UUID) -> str:
 
 
 @cache
-def _statement(vendor: str, query: str, start: str = "", end: str = "") -> Statement:
-    return Statement(query.format(**DIALECTS[vendor], start=start, end=end))
+def _statement(vendor: str, query: str, start: bool, end: bool, place: bool) -> Statement:
+    parts = DIALECTS[vendor]
+    return Statement(
+        query.format(
+            **parts,
+            start="AND r.start_time >= %s" if start else "",
+            end="AND r.end_time <= %s" if end else "",
+            place=_PLACE.format(**parts) if place else "",
+        )
+    )
 
 
-def _rows(query: str, *parameters: Any, **parts: str) -> list[Any]:
-    return _statement(connection.vendor, query, **parts).rows([stored(item, connection) for item in parameters])
+def _rows(query: str, *parameters: Any, start: datetime | None = None, end: datetime | None = None, place: bool = False) -> list[Any]:
+    statement = _statement(connection.vendor, query, start is not None, end is not None, place)
+    return statement.rows([stored(item, connection) for item in parameters])
 
 
 def _list(keys: Iterable[str]) -> Any:
@@ -180,18 +191,19 @@ def _hyphened(keys: list[str]) -> list[str]:
     """Keys as JSON shows UUIDs."""
     if connection.vendor == "postgresql":
         return keys
-    return [f"{key[:8]}-{key[8:12]}-{key[12:16]}-{key[16:20]}-{key[20:]}" for key in keys]
+    return b" ".join(map(b"-".join, iter_unpack("8s4s4s4s12s", "".join(keys).encode()))).decode().split()
 
 
 def series_points(
     *, heads: Collection[UUID], testbeds: Collection[UUID], pairs: Sequence[Pair], start: datetime | None, end: datetime | None
 ) -> Found:
     """The points of every pair in every head and testbed, in order."""
-    rows, reports = _both(heads, testbeds, pairs, start, end)
-    found, visits = _visits(reports)
-    alerted = {report[0] for report in reports if report[8]}
+    only = (key_of(*heads), key_of(*testbeds)) if len(heads) == len(testbeds) == 1 else None
+    rows, reports = _both(heads, testbeds, pairs, start, end, place=only is None)
+    found, visits = _visits(reports, only)
+    alerted = {report[0] for report in reports if report[6]}
     alerts = _marks(ALERTS, (row[3] for row in rows if row[0] in alerted), _alerted) if alerted else {}
-    changes = _marks(CHANGES, (row[3] for row in rows), Changed._make) if reports and reports[0][9] else {}
+    changes = _marks(CHANGES, (row[3] for row in rows), Changed._make) if reports and reports[0][7] else {}
     made = tuple.__new__
     for row, metric_id in zip(rows, _hyphened([row[3] for row in rows]), strict=True):
         marks = alerts.get(row[3]), changes.get(row[3])
@@ -204,31 +216,36 @@ def series_points(
 
 
 def _both(
-    heads: Collection[UUID], testbeds: Collection[UUID], pairs: Sequence[Pair], start: datetime | None, end: datetime | None
+    heads: Collection[UUID],
+    testbeds: Collection[UUID],
+    pairs: Sequence[Pair],
+    start: datetime | None,
+    end: datetime | None,
+    *,
+    place: bool,
 ) -> tuple[list[Any], list[Any]]:
-    """Rows of metrics, and rows of their reports, one for each head that counts the report."""
+    """Rows of metrics, and rows of their reports, one for each head that counts the report. ``place``: of which head and testbed they are."""
     texts = [benchmark.hex + measure.hex for benchmark, measure in pairs]
     parameters = (texts, testbeds, *(moment for moment in (start, end) if moment is not None), heads)
-    times = {"start": "" if start is None else "AND r.start_time >= %s", "end": "" if end is None else "AND r.end_time <= %s"}
     if len(pairs) <= FEW and len(heads) == 1:
-        rows = _rows(BOTH, *parameters, **times)
+        rows = _rows(BOTH, *parameters, start=start, end=end, place=place)
         return rows, list({row[0]: (row[0], *row[11:]) for row in rows}.values())
-    rows = _rows(METRICS, *parameters, **times)
-    return rows, _rows(REPORTS, _list(dict.fromkeys(row[0] for row in rows)), heads) if rows else []
+    rows = _rows(METRICS, *parameters, start=start, end=end)
+    return rows, _rows(REPORTS, _list(dict.fromkeys(row[0] for row in rows)), heads, place=place) if rows else []
 
 
-def _visits(reports: list[Any]) -> tuple[Found, dict[str, list[tuple[dict[int, list[Point]], Visit]]]]:
-    """(the series of every place, still empty; for every report where its points go, and with what)."""
+def _visits(reports: list[Any], only: Place | None) -> tuple[Found, dict[str, list[tuple[dict[int, list[Point]], Visit]]]]:
+    """(the series of every place, still empty; for every report where its points go, and with what). ``only``: the place of all of them."""
     found: Found = defaultdict(lambda: defaultdict(list))
     visits: dict[str, list[tuple[dict[int, list[Point]], Visit]]] = defaultdict(list)
-    reports.sort(key=itemgetter(6, 2))
+    reports.sort(key=itemgetter(4, 2))
     rank, before, made = 0, None, tuple.__new__
     for report, report_id in zip(reports, _hyphened([report[0] for report in reports]), strict=True):
-        key, spec, start, end, testbed, head, number, hash, _, _ = report
+        key, spec, start, end, number, hash = report[:6]
         if (number, start) != before:
             rank, before = rank + 1, (number, start)
         visit = made(Visit, (rank, report_id, spec, f"{start[:10]}T{start[11:19]}Z", f"{end[:10]}T{end[11:19]}Z", number, hash))
-        visits[key].append((found[head, testbed], visit))
+        visits[key].append((found[only or report[8:]], visit))
     return found, visits
 
 
