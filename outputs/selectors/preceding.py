@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connections
 
 from bencher.core.api import ts
 from bencher.core.statements import Statement, moment_out, stored, stored_all, uuid_out
@@ -45,9 +45,10 @@ _MEASURED = Statement("SELECT DISTINCT benchmark_id FROM outputs_metric WHERE re
 
 def preceding(series: Series, *, report_id: UUID | None, benchmarks: Collection[UUID]) -> Preceding | None:
     """The newest earlier report with metrics of one of the benchmarks. Costs the same after any number of reports."""
-    place = [stored(value, connection) for value in (series.head_id, series.number, series.testbed_id, series.number, series.start)]
-    earlier = _EARLIER_THAN_STORED.rows([*place, stored(report_id, connection)]) if report_id else _EARLIER.rows(place)
-    present = set(stored_all(benchmarks, connection)) if earlier else set()
+    db = connections[DEFAULT_DB_ALIAS]
+    place = [stored(value, db) for value in (series.head_id, series.number, series.testbed_id, series.number, series.start)]
+    earlier = _EARLIER_THAN_STORED.rows([*place, stored(report_id, db)]) if report_id else _EARLIER.rows(place)
+    present = set(stored_all(benchmarks, db)) if earlier else set()
     for id, spec_id, start, verdicts in earlier:
         measured = {key for (key,) in _MEASURED.rows([id])}
         if not measured.isdisjoint(present):

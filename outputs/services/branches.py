@@ -229,5 +229,5 @@ def add_version(head: Head, *, project_id: UUID, hash: str | None) -> Place:
     newest = _NEWEST.first(head=head.pk)
     version = create(Version, project_id=project_id, hash=hash)
     number = 0 if newest is None else newest[1] + 1
-    create(HeadVersion, head=head, version=version, number=number)
+    create(HeadVersion, head_id=head.pk, version_id=version.id, number=number)
     return Place(version.id, number)

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 from uuid import UUID
 
-from django.db import connection, models, transaction
+from django.db import DEFAULT_DB_ALIAS, connection, connections, models, transaction
 
 from bencher.core.statements import Statement, stored_all
 
@@ -27,12 +27,12 @@ def insert(model: type[models.Model], columns: Columns, *, ignore_conflicts: boo
     """
     if not columns or not next(iter(columns.values())):
         return
-    form = model, tuple(columns), ignore_conflicts
+    db, form = connections[DEFAULT_DB_ALIAS], (model, tuple(columns), ignore_conflicts)
     with transaction.atomic(savepoint=False):  # without one SQLite would commit, and sync, every row
-        if connection.vendor == "postgresql":
+        if db.vendor == "postgresql":
             _of_arrays(*form).change([list(values) for values in columns.values()])
             return
-        rows = list(zip(*map(_stored, columns.values()), strict=True))
+        rows = list(zip(*(_stored(values, db) for values in columns.values()), strict=True))
         for first in range(0, len(rows), ROWS):
             some = rows[first : first + ROWS]
             _of_rows(*form, len(some)).change(list(chain.from_iterable(some)))
@@ -64,10 +64,10 @@ def _array_type(field: Any) -> str:
     return str((field.target_field if field.is_relation else field).db_type(connection)).replace("bigserial", "bigint")
 
 
-def _stored(values: Sequence[Any]) -> Sequence[Any]:
+def _stored(values: Sequence[Any], db: Any) -> Sequence[Any]:
     """The values as SQLite keeps them."""
     if not isinstance(next((value for value in values if value is not None), None), UUID | datetime):
         return values
     known = {id(value): value for value in values}  # most columns of UUIDs name few objects many times
-    known = dict(zip(known, stored_all(known.values(), connection), strict=True))
+    known = dict(zip(known, stored_all(known.values(), db), strict=True))
     return [known[id(value)] for value in values]
