@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -38,6 +38,10 @@ logger = logging.getLogger(__name__)
 WAIT = 20.0
 """Seconds for a parsing child to become free."""
 
+INTERNAL_ERROR = "internal error while processing: see the server's log, then reprocess_job"
+_OURS = (*TRANSIENT, IntegrityError, StorageError, ParserUnavailable, Busy)
+"""Faults that pass."""
+
 
 _JOB = Compiled(lambda: Job.objects.filter(pk=Slot("id")))
 _LEASED = Compiled(lambda: Job.objects.filter(pk=Slot("id"), processing_until=Slot("until")))
@@ -62,7 +66,7 @@ class _Unreadable(Exception):
 
 
 def process_job(job_id: UUID, *, now: datetime) -> Outcome:
-    """Process a ``completed`` job's output, once however often and wherever this is called. Raises nothing but programming errors of its own."""
+    """Process a ``completed`` job's output, once however often and wherever this is called."""
     lease = Lease(job_id, now)
     try:
         job = _JOB.first(id=job_id) if lease.take() else None
@@ -71,10 +75,16 @@ def process_job(job_id: UUID, *, now: datetime) -> Outcome:
         try:
             with lease.kept():
                 prepared = _prepare(job, now)
+            return _store(lease, job, prepared, now)
         except _Unreadable as fault:
             return _reject(lease, fault, now)
-        return _store(lease, job, prepared, now)
-    except (*TRANSIENT, IntegrityError, StorageError, ParserUnavailable, Busy) as fault:
+        except _OURS:
+            raise
+        except Exception:
+            # One output that our own code cannot cope with must not come back every few seconds for ever.
+            logger.exception("job %s cannot be processed", job_id)
+            return _reject(lease, _Unreadable(Failure.UNPARSABLE, INTERNAL_ERROR), now)
+    except _OURS as fault:
         logger.warning("job %s is processed later: %s", job_id, type(fault).__name__)
         with suppress(*TRANSIENT):  # else it runs out
             lease.put_off()
@@ -94,14 +104,10 @@ def _prepare(job: Job, now: datetime) -> tuple[Report, Any, JobConfig]:
         return report, reports.prepare(report=report, parsed=parsed, now=now), config
     except AdapterError as fault:
         raise _Unreadable(Failure.UNPARSABLE, f"{fault.verdict}: {fault}") from None
-    except (*TRANSIENT, ParserUnavailable, Busy):
+    except Busy:
         raise
     except ServiceError as fault:
         raise _Unreadable(Failure.UNPARSABLE, fault.message) from None
-    except Exception:
-        # One output that our own code cannot cope with must not come back every few seconds for ever.
-        logger.exception("job %s cannot be processed", job.pk)
-        raise _Unreadable(Failure.UNPARSABLE, "internal error while processing: see the server's log, then reprocess_job") from None
 
 
 def _config(job: Job) -> JobConfig:
@@ -154,12 +160,15 @@ def _finish(lease: Lease, action: Action, now: datetime, changes: dict[str, Any]
     return True
 
 
+LAST = datetime.max.replace(tzinfo=UTC)
+
+
 def report_times(job: Job, config: JobConfig, now: datetime) -> tuple[datetime, datetime]:
     """Start and end of the job's report: from its start to its delivery; with ``backdate`` from then on, for as long (rest.md 3.5)."""
     end = job.completed or now
     start = job.started or end
     if config.backdate is not None:
-        return config.backdate, config.backdate + max(end - start, timedelta())
+        return config.backdate, config.backdate + min(max(end - start, timedelta()), LAST - config.backdate)
     return start, end
 
 

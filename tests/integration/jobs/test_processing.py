@@ -135,6 +135,14 @@ def test_backdate_moves_the_report_and_keeps_its_length() -> None:
 
 
 # -- once ----------------------------------------------------------------------------------------------------------
+def test_backdate_near_the_end_of_time() -> None:
+    job = completed(iteration(bmf(a=1)), config={"backdate": "9999-12-31T23:59:59Z"})
+    assert job.completed > job.started
+    assert process_job(job.pk, now=AT) is Outcome.PROCESSED
+    last = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+    assert (report_of(job).start_time, report_of(job).end_time) == (last, last)
+
+
 @pytest.mark.parametrize("status", ["pending", "claimed", "running", "processed", "failed", "canceled"])
 def test_other_statuses_are_left_alone(status: str) -> None:
     job = ran(make_job(), iteration(bmf(a=1)), status=status)
@@ -216,12 +224,16 @@ def test_faults_of_ours_are_tried_again(monkeypatch: pytest.MonkeyPatch, place: 
     assert process_job(job.pk, now=AT + PAUSE) is Outcome.PROCESSED
 
 
-def test_an_error_of_our_own_code_does_not_come_back_for_ever(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("name", ["prepare", "deliver"])
+def test_an_error_of_our_own_code_does_not_come_back_for_ever(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
     job = completed(iteration(bmf(a=1)))
     with monkeypatch.context() as patch:
-        patch.setattr(processing.reports, "prepare", _raise(KeyError("bug")))
+        patch.setattr(processing.reports, name, _raise(KeyError("bug")))
         assert process_job(job.pk, now=AT) is Outcome.FAILED
     assert "KeyError" in caplog.text
+    assert Job.objects.get(pk=job.pk).failure == "unparsable"
     assert reprocess_job(job_id=job.pk, actor=SYSTEM, now=AT) is Outcome.PROCESSED
 
 
