@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from bencher.core.figures import figure
 
@@ -27,8 +28,7 @@ _SPREAD = 200
 """From which ratio of greatest to least an automatic axis is logarithmic."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dot:
+class Dot(NamedTuple):
     """One measured point. ``x``: seconds since 1970, or a version's number. ``note``: what is said of it."""
 
     x: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -103,9 +103,9 @@ class PointRow:
 
 def point_rows(lines: Sequence[Line], start: int, count: int) -> list[PointRow]:
     """``count`` points of all series from the one at ``start``, the newest report first."""
-    every = [PointRow(line, point) for line in lines for point in line.points]
-    every.sort(key=lambda row: (row.point.start_time, row.point.number, row.point.iteration), reverse=True)
-    return every[start : start + count]
+    every = [(line, point) for line in lines for point in line.points]
+    every.sort(key=lambda pair: (pair[1].visit.start_time, pair[1].visit.number, pair[1].iteration), reverse=True)
+    return [PointRow(*pair) for pair in every[start : start + count]]
 
 
 def varied(lines: Sequence[Line]) -> set[str]:
@@ -138,8 +138,8 @@ def dots(line: Line, *, by_version: bool) -> list[Dot]:
 
 
 def _dot(point: Any, by_version: bool) -> Dot:
-    when = datetime.fromisoformat(point.start_time).astimezone(UTC)
-    commit = f" {point.hash[:7]}" if point.hash else ""
-    note = f"{when:%Y-%m-%d %H:%M:%S}, version {point.number}{commit}"
-    x = float(point.number) if by_version else when.timestamp()
-    return Dot(x, point.value, point.lower_limit, point.upper_limit, point.alert is not None and point.alert.status == "active", note)
+    visit, alert = point.visit, point.alert
+    commit = f" {visit.hash[:7]}" if visit.hash else ""
+    note = f"{visit.start_time[:10]} {visit.start_time[11:19]}, version {visit.number}{commit}"
+    x = float(visit.number) if by_version else datetime.fromisoformat(visit.start_time).timestamp()
+    return Dot(x, point.value, point.lower_limit, point.upper_limit, alert is not None and alert.status == "active", note)
