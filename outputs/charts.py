@@ -54,12 +54,22 @@ def _draw(lines: Sequence[Line], title: str) -> bytes:
         legend = axes.legend(drawn, [_shown(_label(line)) for line in lines], loc="upper center", bbox_to_anchor=(0.5, -0.08), fontsize=8)
         for text in legend.get_texts():
             text.set_parse_math(False)
+        _within_the_calendar(axes)
         figure.autofmt_xdate()
     else:
         axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center")
     picture = io.BytesIO()
     canvas.print_jpg(picture, pil_kwargs={"quality": 90})  # type: ignore[no-untyped-call]
     return picture.getvalue()
+
+
+def _within_the_calendar(axes: Any) -> None:
+    """No margin before the first day that has a date, or after the last."""
+    from matplotlib.dates import date2num
+
+    first, last = (date2num(moment) for moment in (datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59)))
+    low, high = axes.get_xlim()
+    axes.set_xlim(max(low, first), min(high, last))
 
 
 def _label(line: Line) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 
 import pytest
 
@@ -40,6 +41,19 @@ def test_any_text_is_drawn(lab: Lab, title: str) -> None:
     for value in (1.0, -1e308, 1e308):
         lab.report(latency(value, title or "x", "_", "$"))
     assert size(charts.chart(lines(lab), title=title)) == (1024, 576)
+
+
+@pytest.mark.parametrize(
+    "years",
+    [(1,), (9999,), (1, 9999), (1, 1), (9999, 9999), (2026, 9999), (1, 2026), (1900, 1969)],
+    ids=lambda years: "-".join(map(str, years)),
+)
+def test_any_moment_is_drawn(lab: Lab, years: tuple[int, ...]) -> None:
+    """A report may start at the first or the last second of the calendar, where the margins of a picture have no date."""
+    for year in years:
+        start = datetime(year, 1, 1, tzinfo=UTC) if year == 1 else datetime(year, 12, 31, 23, 59, 59, tzinfo=UTC)
+        lab.report(latency(float(year)), start_time=start, end_time=start)
+    assert size(charts.chart(lines(lab), title="t")) == (1024, 576)
 
 
 def test_eight_lines_at_the_most(lab: Lab) -> None:
