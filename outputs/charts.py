@@ -7,7 +7,7 @@ import io
 import math
 import threading
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from outputs.selectors.perf import Line
@@ -67,7 +67,8 @@ def _within_the_calendar(axes: Any) -> None:
     """No margin before the first day that has a date, or after the last."""
     from matplotlib.dates import date2num
 
-    first, last = (date2num(moment) for moment in (datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59)))
+    first = date2num(datetime.min.replace(tzinfo=UTC))  # type: ignore[no-untyped-call]
+    last = date2num(datetime.max.replace(tzinfo=UTC, microsecond=0))  # type: ignore[no-untyped-call]
     low, high = axes.get_xlim()
     axes.set_xlim(max(low, first), min(high, last))
 
