@@ -28,6 +28,10 @@ THREADS = 8
 """Requests that are answered at once; more wait. SQLite has one writer and PostgreSQL's pool has 8 connections: more threads would only queue there."""
 
 
+USUAL_PATH = 256
+"""Characters of a path that is remembered: a thousand of the longest possible ones would fill 16 MiB."""
+
+
 @lru_cache(1024)
 def _match(path: str) -> ResolverMatch:
     return resolve(path)
@@ -46,7 +50,8 @@ class ApiHandler(BaseHandler):
 
     def resolve_request(self, request: Any) -> ResolverMatch:
         """As Django does, which walks through every pattern; clients ask for the same few paths over and over."""
-        request.resolver_match = match = _match(request.path_info)
+        path = request.path_info
+        request.resolver_match = match = _match(path) if len(path) <= USUAL_PATH else resolve(path)
         return match
 
     async def __call__(self, scope: HTTPScope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:

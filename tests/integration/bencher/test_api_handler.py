@@ -105,10 +105,10 @@ def test_paths_are_told_apart_however_often_they_are_asked_for() -> None:
     here = f"/v0/projects/{site.project.slug}"
 
     async def ask() -> list[tuple[int, Any]]:
-        answers = [await site.send("GET", path) for path in (here, f"{here}/branches", "/v0/nothing", "/v0/projects/none") * 2]
+        answers = [await site.send("GET", path) for path in (here, f"{here}/branches", "/v0/nothing", f"/v0/projects/{'a' * 300}") * 2]
         return [(status, body if status == 200 else None) for status, _, body in answers]
 
     found = asyncio.run(ask())
     assert found[:4] == found[4:]
-    assert [status for status, _ in found[:4]] == [200, 200, 404, 404]
+    assert [status for status, _ in found[:4]] == [200, 200, 404, 400]
     assert found[0] != found[1]
