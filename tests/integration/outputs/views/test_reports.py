@@ -8,7 +8,9 @@ from uuid import uuid4
 
 import pytest
 
-from outputs.models import Branch, Metric, Report
+from outputs.models import Branch, Metric, Report, Threshold
+from outputs.services import preparation
+from outputs.services.thresholds import delete_threshold
 from tests.restworld import NOWHERE, Api, api_of, make_project, make_user, project_api
 from tests.results_lab import bmf, latency
 
@@ -67,6 +69,28 @@ def test_refusals_name_the_field_and_leave_nothing(owner: Api, root: str, change
     assert named in owner.refused("POST", f"{root}/reports", 400, body(latency(1.0), **change))
     assert not Report.objects.exists()
     assert not Branch.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_threshold_deleted_while_it_judges(owner: Api, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is stored, and the same again is: a conflict that passes is no 409, which clients do not repeat."""
+    owner.ok("POST", f"{root}/reports", body(latency(1.0)))
+    names = {"branch": "main", "testbed": "bench", "measure": "latency"}
+    owner.ok("POST", f"{root}/thresholds", {**names, "test": "static", "upper_boundary": 5})
+    prepare = preparation.prepare
+
+    def overtaken(**values: Any) -> Any:
+        prepared = prepare(**values)
+        for threshold in Threshold.objects.all():
+            delete_threshold(threshold=threshold)
+        return prepared
+
+    with monkeypatch.context() as patch:
+        patch.setattr(preparation, "prepare", overtaken)
+        refused = owner.send("POST", f"{root}/reports", body(latency(2.0)))
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    assert Report.objects.count() == 1
+    owner.ok("POST", f"{root}/reports", body(latency(2.0)))
 
 
 def test_who_may_report(owner: Api, root: str) -> None:
