@@ -314,3 +314,6 @@ class Factory(HTTPFactory):
         channel.requestFactory = Request
         channel.timeOut = self.server.limits.idle
         return channel
+
+    def log(self, request: Any) -> None:
+        """Twisted would make a line in Apache's format, for nobody: the access log is AccessLog's."""
