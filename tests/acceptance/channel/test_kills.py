@@ -171,7 +171,9 @@ def test_worker_killed_after_it_has_committed(production: Production, world: Wor
     assert other.ask(completed(second, BMF)) == {"event": "ack", "job": second}
     until(lambda: world.status(second) == "processed", 60, "the new worker has done what lay before it")
     assert world.actions(job) == DONE
-    assert production.ask("SELECT outputs_metric.id FROM outputs_metric JOIN jobs_job USING (report_id) WHERE jobs_job.id = %s", job) == stored
+    assert (
+        production.ask("SELECT outputs_metric.id FROM outputs_metric JOIN jobs_job USING (report_id) WHERE jobs_job.id = %s", job) == stored
+    )
     assert metrics(production, job) == 1
 
 
