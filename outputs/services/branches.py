@@ -89,7 +89,7 @@ def _make(project: Project, name: str, slug: str | None, point: StartPoint | Non
     """A new branch with its first head; IntegrityError when somebody else made one of that name."""
     creating("branch", project_id=project.pk, now=now)
     with transaction.atomic():
-        start = find_start(project, point) if point is not None else None
+        start = _held_start(project, point) if point is not None else None
         branch = create_with_slug(Branch, slug=slug, scope={"project": project}, name=name, created=now, modified=now)
         branch.head = _new_head(branch, start, point, now)
         branch.save(update_fields=["head"])
@@ -131,6 +131,14 @@ def find_start(project: Project, point: StartPoint) -> Start | None:
     return Start(branch.id, head_id, found.version_id, found.number, found.version.hash)
 
 
+def _held_start(project: Project, point: StartPoint) -> Start | None:
+    """As `find_start`; the branch is held, so that its versions stay as they are until they are cloned."""
+    if (start := find_start(project, point)) is None:
+        return None
+    _HELD.first(id=start.branch_id)
+    return find_start(project, point)
+
+
 def move(branch: Branch, *, start_point: StartPoint | None, now: datetime) -> Branch:
     """Give the branch a new head if the start point asks for one: a reset, another branch, another hash, or the first start point at all."""
     if start_point is None or (start_point.branch is None and not start_point.reset):
@@ -141,6 +149,7 @@ def move(branch: Branch, *, start_point: StartPoint | None, now: datetime) -> Br
         head = locked.head
         if head is None or not _differs(head, start, start_point):
             return branch
+        start = _held_start(branch.project, start_point)
         branch.head = _new_head(locked, start, start_point, now)
         branch.modified = now
         branch.save(update_fields=["head", "modified"])
@@ -180,6 +189,18 @@ def held_head(branch: Branch) -> Head:
         branch.head = _HEAD.first(id=head_id)
     branch.current_head.branch = branch
     return branch.current_head
+
+
+def lock_counting(version_id: UUID, *, branch_id: UUID) -> None:
+    """The branch, and every branch of which a head counts the version, held until the transaction ends."""
+    held: set[UUID] = set()
+    while True:
+        counting = HeadVersion.objects.filter(version_id=version_id).values_list("head__branch_id", flat=True)
+        missing = {branch_id, *counting} - held
+        if not missing:
+            return
+        list(Branch.objects.select_for_update(no_key=True).filter(pk__in=missing).order_by("pk").values_list("pk"))
+        held |= missing
 
 
 def _new_head(branch: Branch, start: Start | None, point: StartPoint | None, now: datetime) -> Head:

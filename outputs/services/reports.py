@@ -262,7 +262,7 @@ def _whole(moment: datetime) -> datetime:
 def delete_report(*, report: Report) -> None:
     """Delete a report with its metrics and alerts; its version goes with the last report of it, and later versions move down (rest.md 5.3)."""
     with transaction.atomic():
-        branches.lock(report.head.branch_id)
+        branches.lock_counting(report.version_id, branch_id=report.head.branch_id)
         ChangePoint.objects.filter(Q(report=report) | Q(metric__report=report)).delete()
         for model in (Alert, Metric):
             rows = model._default_manager.filter(report=report)
