@@ -174,14 +174,18 @@ class Ledger:
 
 @transient()
 def write(batch: Batch) -> list[Seen]:
-    """Store the beats, release what was released, and see what has become of the jobs; erased with their project they count as canceled."""
+    """Store the beats, release what was released, and see what has become of the jobs; erased with their project they count as canceled.
+
+    Rows are locked in the order of their keys: processes whose beats overlap wait for one another, and not in a circle. PostgreSQL's UPDATE would take
+    them as they lie in the table, which changes with every write.
+    """
     with transaction.atomic():
         unsure = [job for job, _ in batch.quiet]
         if batch.beats:
             unsure += _write_beats(batch.beats)
         if batch.runners:
             _write_runners(batch.runners)
-        for job, channel in batch.released:
+        for job, channel in sorted(batch.released):
             Job.objects.filter(pk=job, channel=channel).update(channel="")
         rows = Job.objects.filter(pk__in=unsure).order_by("id").values_list("id", "status", "channel") if unsure else ()
         seen = [Seen(job, Status(status), channel) for job, status, channel in rows]
@@ -192,13 +196,15 @@ def write(batch: Batch) -> list[Seen]:
 def _write_beats(beats: Sequence[Beat]) -> list[UUID]:
     """Jobs whose row was not, or perhaps not, in flight and held by that channel."""
     table = connection.ops.quote_name(Job._meta.db_table)
+    jobs = [beat.job for beat in beats]
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(
-                f"UPDATE {table} AS job SET liveness = GREATEST(job.liveness, beat.at)"
-                " FROM unnest(%s::uuid[], %s::text[], %s::timestamptz[]) AS beat(id, channel, at)"
-                f" WHERE job.id = beat.id AND job.channel = beat.channel AND job.status IN ({_FLYING}) RETURNING job.id",
-                [[beat.job for beat in beats], [beat.channel for beat in beats], [beat.at for beat in beats]],
+                f"WITH held AS (SELECT id FROM {table} WHERE id = ANY(%s) AND status IN ({_FLYING}) ORDER BY id FOR NO KEY UPDATE)"
+                f" UPDATE {table} AS job SET liveness = GREATEST(job.liveness, beat.at)"
+                " FROM held JOIN unnest(%s::uuid[], %s::text[], %s::timestamptz[]) AS beat(id, channel, at) USING (id)"
+                f" WHERE job.id = held.id AND job.channel = beat.channel AND job.status IN ({_FLYING}) RETURNING job.id",
+                [jobs, jobs, [beat.channel for beat in beats], [beat.at for beat in beats]],
             )
             written = {row[0] for row in cursor.fetchall()}
             return [beat.job for beat in beats if beat.job not in written]
@@ -213,12 +219,14 @@ def _write_beats(beats: Sequence[Beat]) -> list[UUID]:
 
 def _write_runners(runners: Sequence[tuple[UUID, datetime]]) -> None:
     table = connection.ops.quote_name(Runner._meta.db_table)
+    ids = [runner for runner, _ in runners]
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             cursor.execute(
-                f"UPDATE {table} AS runner SET last_heartbeat = GREATEST(runner.last_heartbeat, beat.at)"
-                " FROM unnest(%s::uuid[], %s::timestamptz[]) AS beat(id, at) WHERE runner.id = beat.id",
-                [[runner for runner, _ in runners], [at for _, at in runners]],
+                f"WITH held AS (SELECT id FROM {table} WHERE id = ANY(%s) ORDER BY id FOR NO KEY UPDATE)"
+                f" UPDATE {table} AS runner SET last_heartbeat = GREATEST(runner.last_heartbeat, beat.at)"
+                " FROM held JOIN unnest(%s::uuid[], %s::timestamptz[]) AS beat(id, at) USING (id) WHERE runner.id = held.id",
+                [ids, ids, [at for _, at in runners]],
             )
             return
         moment = connection.ops.adapt_datetimefield_value

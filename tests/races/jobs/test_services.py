@@ -221,6 +221,31 @@ def test_heartbeats_race_with_transitions() -> None:
         assert_sound(job.pk)
 
 
+def deadlocks() -> int:
+    """Of this database, since its statistics began."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot(), deadlocks FROM pg_stat_database WHERE datname = current_database()")
+        return int(cursor.fetchone()[1])
+
+
+def test_overlapping_heartbeats_wait_for_one_another_and_not_in_a_circle() -> None:
+    """A deadlock costs a second until the database sees it, for every channel of the process."""
+    spec, project, runner = make_spec(), make_project(claimed=True), make_runner()
+    jobs = [make_job(spec=spec, project=project, status="running", runner=runner, channel="c") for _ in range(20)]
+    before = deadlocks()
+
+    def beat(order: list[Job], start: int) -> None:
+        for second in range(start, 60, 4):
+            at = NOW + timedelta(seconds=second)
+            write(Batch(beats=[Beat(job.pk, "c", at) for job in order], runners=[(runner.pk, at)]))
+
+    orders = [jobs, jobs[::-1], jobs[::2] + jobs[1::2], jobs[10:] + jobs[:10]]
+    outcomes = at_once(*[lambda order=order, start=start: beat(order, start) for start, order in enumerate(orders)])
+    assert outcomes == [None] * 4
+    assert deadlocks() == before
+    assert {job.liveness for job in Job.objects.all()} == {NOW + timedelta(seconds=59)}
+
+
 def test_two_sweepers() -> None:
     spec = make_spec()
     runner = make_runner(spec)
