@@ -17,9 +17,8 @@ from django.db.models import AutoField, Model, QuerySet, Value
 from django.db.models.query import FlatValuesListIterable, ModelIterable, ValuesListIterable, get_related_populators
 from django.db.models.sql.subqueries import UpdateQuery
 
-from bencher.core.statements import Convert, Maker, Statement, json_list, lighten, readers, stored, writer_of
+from bencher.core.statements import Convert, Maker, Statement, lighten, readers, stored, writer_of
 
-__all__ = ["Compiled", "CompiledUpdate", "Slot", "create", "json_list", "stored"]
 R = TypeVar("R")
 M = TypeVar("M", bound=Model)
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from django.db.models import Field, ForeignKey, Lookup
 
-from bencher.core.compiled import Slot, json_list
+from bencher.core.compiled import Slot
+from bencher.core.statements import json_list
 
 
 @Field.register_lookup

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from django.db import models
 
 from bencher.core.figures import figure
@@ -135,6 +138,8 @@ class Report(models.Model):
     """``[benchmarks, distinct measures]`` of each iteration that has metrics, in order: metrics never change, so lists need not count them."""
     verdicts = models.JSONField(default=list, blank=True)
     """What a reader would miss in the numbers (docs/results.md): list of objects with ``kind`` and ``message``."""
+    written: Sequence[tuple[Any, ...]] | None = None
+    """No column: the rows of metrics that this very object was just written with, so that an answer need not read them back."""
 
     class Meta:
         ordering = ("-start_time", "-end_time", "-created", "-id")

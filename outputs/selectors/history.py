@@ -14,7 +14,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from bencher.core.compiled import json_list
+from bencher.core.statements import json_list
 from outputs.models import Metric
 
 COUNTED = """

@@ -92,7 +92,7 @@ BENCHMARK_COLUMNS = ("id", "project_id", "name", "slug", "created", "modified", 
 class Contents:
     """The metrics of some reports and what they refer to."""
 
-    metrics: list[MetricRow]
+    metrics: Sequence[MetricRow]
     benchmarks: dict[UUID, BenchmarkRow]
     measures: dict[UUID, Measure]
     models: dict[UUID, ThresholdModel]
@@ -102,10 +102,8 @@ class Contents:
 def contents(rows: Sequence[Report]) -> Contents:
     """Five queries, however many reports and metrics. Metrics that were just written are known: those of ``written``."""
     reports = [row.id for row in rows if row.size]
-    if len(rows) == 1 and hasattr(rows[0], "written"):
-        metrics: list[Any] = rows[0].written
-    else:
-        metrics = _METRICS.rows(reports=reports) if reports else []
+    written = rows[0].written if len(rows) == 1 else None
+    metrics: Sequence[Any] = written if written is not None else _METRICS.rows(reports=reports) if reports else []
     benchmarks, measures, models = ({row[place] for row in metrics} for place in (3, 4, 8))
     models.discard(None)
     return Contents(

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F, Q
 
 from bencher.core.compiled import Compiled, CompiledUpdate, Slot, create
@@ -147,7 +147,7 @@ def _fill(report: Report, prepared: Prepared, now: datetime) -> None:
     bulk.insert(Metric, dict(zip(METRIC_COLUMNS, zip(*rows, strict=True), strict=False)))
     _insert_alerts(report, prepared, now)
     if not prepared.judged:
-        report.written = rows  # type: ignore[attr-defined]
+        report.written = rows
     if prepared.watched:
         notify.changes_wanted(report.id)
 
@@ -175,8 +175,17 @@ def run_local(*, project: Project, user: User | None, request: LocalRun, now: da
     """A complete report of local results, in one transaction.
 
     Results that cannot be read, or judged, are Invalid and leave the empty report (rest.md 2.6). A fault of ours is Busy and leaves no report, so that a
-    repeat starts anew. IntegrityError for an idempotency key that is taken.
+    repeat starts anew. IntegrityError for an idempotency key that may be taken; without one, what the report mentions was deleted meanwhile: Busy.
     """
+    try:
+        return _run_local(project, user, request, now)
+    except IntegrityError:
+        if request.idempotency_key is not None:
+            raise
+        raise Busy("something that the report mentions was deleted meanwhile: try again") from None
+
+
+def _run_local(project: Project, user: User | None, request: LocalRun, now: datetime) -> Report:
     branch, testbed = _resolve(
         project, request.branch_name, request.start_point, request.local_testbed, None, request.spec_reset, request.thresholds, now
     )

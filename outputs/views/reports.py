@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from django.db import IntegrityError
-
 from bencher.core.api import Reply, no_content
-from bencher.core.errors import Busy
 from bencher.core.newtypes import ResourceId
 from bencher.core.schema import documented
 from bencher.projects.endpoints import Access, ApiView
@@ -38,11 +35,7 @@ class Reports(ApiView):
         """Report local results."""
         self.limit("runs")
         body, found = self.body(NewReport), self.project(Permission.CREATE)
-        try:
-            made = run_local(project=found, user=self.caller.user, request=body, now=self.now)
-        except IntegrityError:  # no key of the request's can be taken: what it mentions was deleted meanwhile
-            raise Busy("something that the report mentions was deleted meanwhile: try again") from None
-        return Reply(report_json(made), 201)
+        return Reply(report_json(run_local(project=found, user=self.caller.user, request=body, now=self.now)), 201)
 
 
 class OneReport(ApiView):
