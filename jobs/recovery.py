@@ -7,6 +7,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.conf import settings
+
 from jobs import leases, notify, scheduling
 from jobs.lifecycle import IN_FLIGHT, Status
 from jobs.services import watch
@@ -37,6 +39,11 @@ def recover_alone(*, now: datetime) -> None:
     forget_writers()
     watch.begin(now=now)
     recover(now=now)
+
+
+def recover_embedded(*, now: datetime) -> None:
+    """At the start of the embedded server, which has its data folder to itself: nobody else uses a SQLite database, but a PostgreSQL one may have others."""
+    (recover_alone if settings.ON_SQLITE else recover_beside)(now=now)
 
 
 def recover_beside(*, now: datetime) -> None:

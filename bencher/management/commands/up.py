@@ -12,7 +12,7 @@ from django.db import connections
 from bencher.core import clock
 from bencher.embedded import AlreadyRunning, Background, DataLock
 from bencher.management.running import DEFAULT, announce, check_settings, ignore_signals, leave, parse_address, raise_file_limit
-from jobs.recovery import recover_alone
+from jobs.recovery import recover_embedded
 
 
 class Command(BaseCommand):
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         except AlreadyRunning as error:
             raise CommandError(str(error)) from None
         call_command("migrate", interactive=False, verbosity=0)
-        recover_alone(now=clock.now())  # the data lock is ours
+        recover_embedded(now=clock.now())
         connections.close_all()
 
         from bencher.routing import configured_limits, site

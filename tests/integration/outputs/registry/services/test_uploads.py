@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bencher.projects.models import Project
-from jobs.recovery import recover_alone
+from jobs.recovery import recover_alone, recover_embedded
 from outputs.models import Blob, Upload
 from outputs.registry.digest import digest_of
 from outputs.registry.errors import (
@@ -140,6 +140,14 @@ def test_the_only_server_waits_for_no_dead_writer(project: Project, upload: Uplo
     assert append(project, upload, DATA[10:], now) == len(DATA)
     with pytest.raises(UploadClash):
         dead._renew(now)
+
+
+def test_a_server_with_others_leaves_their_writers_alone(project: Project, upload: Upload, now: datetime, settings: Any) -> None:
+    """`manage.py up` on a database server that another node uses, too."""
+    settings.ON_SQLITE = False
+    writer = open_at(project, upload, now)
+    recover_embedded(now=now)
+    writer._renew(now)
 
 
 def test_a_long_request_keeps_its_lease(project: Project, upload: Upload, now: datetime) -> None:
