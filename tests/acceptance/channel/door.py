@@ -79,13 +79,15 @@ class Door:
                     self._passing -= {near, far}
 
     def _pump(self, near: socket.socket, far: socket.socket) -> None:
-        seen, sources = 0, [near, far]
+        seen, sources, laid = 0, [near, far], None
         while True:
             for source in select.select(sources, [], [])[0]:
                 data = source.recv(65536)
                 if not data:
                     return
                 trap = self.trap
+                if trap is not laid:  # what was said before a trap was laid does not count for it
+                    seen, laid = 0, trap
                 if source is near and trap is not None:
                     while seen < len(trap.markers) and trap.markers[seen] in data:
                         seen += 1
