@@ -22,9 +22,11 @@ COUNTED = """
   AND m.report_id = r.id AND m.measure_id = %(measure)s AND m.benchmark_id {among}
   {spec} {window} {numbers}
 """
-FIELDS = (
-    "m.benchmark_id, m.value, CASE WHEN hv.number > %(number)s OR (hv.number = %(number)s AND r.start_time > %(start)s) THEN 1 ELSE 0 END"
-)
+FIELDS = """
+  m.benchmark_id, m.value, m.iteration,
+  CASE WHEN hv.number < %(number)s THEN 0 WHEN hv.number > %(number)s THEN 2
+       WHEN r.start_time < %(start)s THEN 0 WHEN r.start_time > %(start)s THEN 2 ELSE 1 END
+"""
 ORDER = "ORDER BY hv.number DESC, r.start_time DESC, m.iteration DESC"
 # SQLite joins in the order in which a CROSS JOIN is written; PostgreSQL chooses by itself.
 BY_REPORT = f"SELECT {FIELDS} FROM outputs_headversion hv CROSS JOIN outputs_report r CROSS JOIN outputs_metric m WHERE {COUNTED} {ORDER}"
@@ -35,17 +37,24 @@ WHERE hv.head_id = %(head)s AND r.version_id = hv.version_id AND r.testbed_id = 
 ORDER BY hv.number DESC LIMIT 1 OFFSET %(skip)s
 """
 AMONG = {"postgresql": "= ANY(%(benchmarks)s::uuid[])", "sqlite": "IN (SELECT value FROM json_each(%(benchmarks)s))"}
+Row = tuple[Any, float, int, int]
+"""Benchmark, value, iteration; 0: before the judged report's place, 1: at it, 2: after it."""
 
 
 @dataclass(slots=True)
 class Past:
     """Values of one benchmark and measure, newest first, before and after the place of the report that is judged.
 
-    ``newer`` is empty unless the report repeats an older version.
+    ``newer`` is empty unless the report repeats an older version, ``level`` unless it repeats a version in the second of another report:
+    these are ``(iteration, value)``, and the report's own iterations stand among them.
     """
 
     newer: list[float]
+    level: list[tuple[int, float]]
     older: list[float]
+
+    def __len__(self) -> int:
+        return len(self.newer) + len(self.level) + len(self.older)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +73,14 @@ def past_values(
 ) -> dict[UUID, Past]:
     """The newest values, at least ``most`` where there are so many, of reports that started within ``window`` seconds; by benchmark."""
     ids = {_stored(benchmark): benchmark for benchmark in benchmarks}
-    found = {key: Past([], []) for key in ids}
+    found = {key: Past([], [], []) for key in ids}
     parameters = _parameters(series, window, now) | {"measure": _stored(measure_id), "benchmarks": _list(benchmarks)}
     oldest = None if most is None else _number_of_newest(series, parameters, window, most)
     if most is None or oldest is None:
         _collect(found, _rows(BY_METRIC if most is None else BY_REPORT, series, window, "", parameters))
     else:
         _collect(found, _rows(BY_REPORT, series, window, "AND hv.number >= %(oldest)s", {**parameters, "oldest": oldest}))
-        short = [ids[key] for key, past in found.items() if len(past.newer) + len(past.older) < most]
+        short = [ids[key] for key, past in found.items() if len(past) < most]
         if short:
             parameters |= {"oldest": oldest, "benchmarks": _list(short)}
             _collect(found, _rows(BY_METRIC, series, window, "AND hv.number < %(oldest)s", parameters))
@@ -106,17 +115,22 @@ def _number_of_newest(series: Series, parameters: dict[str, Any], window: int | 
     return None if row is None else int(row[0])
 
 
-def _rows(query: str, series: Series, window: int | None, numbers: str, parameters: dict[str, Any]) -> Iterable[tuple[Any, float, int]]:
+def _rows(query: str, series: Series, window: int | None, numbers: str, parameters: dict[str, Any]) -> Iterable[Row]:
     with connection.cursor() as cursor:
         cursor.execute(query.format(among=AMONG[connection.vendor], numbers=numbers, **_conditions(series, window)), parameters)
         while chunk := cursor.fetchmany(5000):
             yield from chunk
 
 
-def _collect(found: dict[Any, Past], rows: Iterable[tuple[Any, float, int]]) -> None:
-    for key, value, newer in rows:
+def _collect(found: dict[Any, Past], rows: Iterable[Row]) -> None:
+    for key, value, iteration, side in rows:
         past = found[key]
-        (past.newer if newer else past.older).append(value)
+        if side == 0:
+            past.older.append(value)
+        elif side == 2:
+            past.newer.append(value)
+        else:
+            past.level.append((iteration, value))
 
 
 def _conditions(series: Series, window: int | None) -> dict[str, str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import cast
 from uuid import UUID
 
@@ -185,13 +186,20 @@ def _usable(row: ThresholdModel) -> detection.Model:
 
 def _with_history(values: Sequence[Value], past: dict[UUID, Past], counts: bool) -> Iterator[tuple[Value, list[float]]]:
     """Each value with what came before it, newest first: earlier iterations of the same report, if it ``counts``, are history for the later ones."""
-    own: dict[UUID, list[float]] = {}
+    own: dict[UUID, list[tuple[int, float]]] = {}
     for value in values:
         known = past[value.benchmark_id]
         earlier = own.setdefault(value.benchmark_id, [])
-        yield value, [*known.newer, *reversed(earlier), *known.older] if earlier or known.newer else known.older
+        if earlier or known.newer or known.level:
+            level = sorted([*earlier, *known.level], key=_iteration, reverse=True)
+            yield value, [*known.newer, *(number for _, number in level), *known.older]
+        else:
+            yield value, known.older
         if counts:
-            earlier.append(value.number.value)
+            earlier.append((value.iteration, value.number.value))
+
+
+_iteration: Callable[[tuple[int, float]], int] = itemgetter(0)
 
 
 # -- verdicts -------------------------------------------------------------------------------------------------------

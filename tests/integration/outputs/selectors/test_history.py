@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from datetime import timedelta
-from itertools import product
+from itertools import chain, product
 from typing import Any
 from uuid import UUID
 
@@ -38,8 +38,8 @@ def filled(lab: Lab) -> Lab:
     return lab
 
 
-def by_the_rule(series: Series, benchmark: UUID, measure: UUID, most: int | None, window: int | None) -> tuple[list[float], list[float]]:
-    """(newer, older) values than the series' own place."""
+def by_the_rule(series: Series, benchmark: UUID, measure: UUID, most: int | None, window: int | None) -> list[list[float]]:
+    """The values newer than the series' own place, at it, and older."""
     numbers = dict(HeadVersion.objects.filter(head_id=series.head_id).values_list("version_id", "number"))
     rows = []
     for metric in Metric.objects.select_related("report").filter(benchmark_id=benchmark, measure_id=measure):
@@ -51,12 +51,12 @@ def by_the_rule(series: Series, benchmark: UUID, measure: UUID, most: int | None
         rows.append((numbers[report.version_id], report.start_time, metric.iteration, metric.value))
     rows.sort(reverse=True)
     own = (series.number, series.start)
-    newer = [row[3] for row in rows if row[:2] > own]
-    older = [row[3] for row in rows if row[:2] <= own]
-    if most is not None:
-        kept = max(most - len(newer), 0)
-        return newer[:most], older[:kept]
-    return newer, older
+    rows = rows[:most]
+    return [
+        [row[3] for row in rows if row[:2] > own],
+        [row[3] for row in rows if row[:2] == own],
+        [row[3] for row in rows if row[:2] < own],
+    ]
 
 
 def test_the_queries_follow_the_rule(filled: Lab) -> None:
@@ -64,15 +64,18 @@ def test_the_queries_follow_the_rule(filled: Lab) -> None:
     assert last is not None
     measure = Measure.objects.get(slug="latency").id
     ids = list(Benchmark.objects.filter(name__in=NAMES[:4]).values_list("id", flat=True))
-    for number, most, window in product((0, 5, 2**31 - 1), (None, 1, 3, 8, 1000), (None, 3600 * 24 * 45, 1)):
-        series = Series(last.head_id, last.testbed_id, None, number, START + timedelta(hours=500))
+    own = (HeadVersion.objects.get(head_id=last.head_id, version_id=last.version_id).number, last.start_time)
+    places = [own, *((number, START + timedelta(hours=500)) for number in (0, 5, 2**31 - 1))]
+    for (number, start), most, window in product(places, (None, 1, 3, 8, 1000), (None, 3600 * 24 * 45, 1)):
+        series = Series(last.head_id, last.testbed_id, None, number, start)
         found = past_values(series, measure_id=measure, benchmarks=ids, most=most, window=window, now=NOW)
         assert found.keys() == set(ids)
         for benchmark, past in found.items():
-            newer, older = by_the_rule(series, benchmark, measure, most, window)
-            assert [*past.newer, *past.older][: most or None] == [*newer, *older], (number, most, window)
+            expected = by_the_rule(series, benchmark, measure, most, window)
+            level = [value for _, value in past.level]
+            assert [*past.newer, *level, *past.older][: most or None] == [*chain(*expected)], (number, most, window)
             if most is None:
-                assert (past.newer, past.older) == (newer, older), (number, most, window)
+                assert [past.newer, level, past.older] == expected, (number, most, window)
 
 
 @pytest.mark.parametrize(("most", "queries"), [(None, 1), (8, 3)])
@@ -91,9 +94,9 @@ def test_newest_points_are_oldest_first(filled: Lab) -> None:
     series = Series(last.head_id, last.testbed_id, None, 2**31 - 1, START)
     benchmark = Benchmark.objects.get(name=NAMES[0]).id
     measure = Measure.objects.get().id
-    newer, older = by_the_rule(series, benchmark, measure, None, None)
+    newest = [*chain(*by_the_rule(series, benchmark, measure, None, None))]
     points = newest_points(series, measure_id=measure, benchmarks=[benchmark], most=1000)[benchmark]
-    assert [value for _, value in points] == [*newer, *older][::-1]
+    assert [value for _, value in points] == newest[::-1]
     assert all(Metric.objects.get(pk=metric).value == value for metric, value in points)
     few = newest_points(series, measure_id=measure, benchmarks=[benchmark], most=3).get(benchmark, [])
     assert few == points[len(points) - len(few) :]

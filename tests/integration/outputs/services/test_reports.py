@@ -279,6 +279,15 @@ def test_earlier_iterations_are_history_unless_the_window_leaves_the_report_out(
     assert [row[0].measures[0].boundary.baseline for row in recent.results] == [None, 10.0]  # type: ignore[union-attr]
 
 
+def test_reports_of_the_same_version_and_second_are_one_history_by_iteration(lab: Lab) -> None:
+    same = {"hash": "a" * 40, "start_time": START}
+    lab.run(latency(100), latency(200), **same, thresholds=watching(max_sample_size=1))
+    again = lab.run(latency(1), latency(2), latency(3), **same)
+    assert [row.measures[0].boundary.baseline for [row] in again.results] == [200, 200, 2]  # type: ignore[union-attr]
+    later = lab.run(latency(1), hash="a" * 40, start_time=START + timedelta(seconds=1))
+    assert baseline(later) == 3
+
+
 def test_two_spellings_are_one_benchmark(lab: Lab) -> None:
     report = lab.run(bmf({"My Bench": {"latency": 1.0}, "my-bench": {"latency": 2.0}}))
     assert numbers(report) == [{"My Bench": {"latency": 2.0}}]
