@@ -32,7 +32,8 @@ ASGI = {"version": "3.0", "spec_version": "2.4"}
 class Server(daphne.server.Server):
     """One ASGI application on one TCP address.
 
-    ``ready`` is called with the URL once connections are accepted; ``stopping`` once, first of all, when the server was told to stop.
+    ``ready`` is called with the URL once connections are accepted; ``stopping`` once, first of all, when the server was told to stop;
+    ``pulse`` when it begins and every two seconds from then on: it must be short.
     ``run`` returns after SIGTERM or SIGINT. Raises ``OSError`` when the address cannot be had.
     """
 
@@ -45,13 +46,14 @@ class Server(daphne.server.Server):
         limits: Limits | None = None,
         ready: Callable[[str], None] | None = None,
         stopping: Callable[[], None] | None = None,
+        pulse: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(application, endpoints=[f"tcp:{port}"], server_name="", verbosity=0)
         self.host, self.port = host, port
         self.limits = limits or Limits()
         self.connections: dict[Any, dict[str, Any]] = {}
         self.stopping = False
-        self._ready, self._on_stop = ready, stopping
+        self._ready, self._on_stop, self._pulse = ready, stopping, pulse
 
     def run(self) -> None:
         self.http_factory = http.Factory(self)
@@ -59,7 +61,7 @@ class Server(daphne.server.Server):
         globalLogBeginner.beginLoggingTo([_log_twisted], redirectStandardIO=False, discardBuffer=True)
         asyncio.set_event_loop(reactor._asyncioEventloop)
         listener = self._listen()
-        reactor.callLater(2, self.timeout_checker)
+        reactor.callWhenRunning(self.timeout_checker)
         reactor.addSystemEventTrigger("before", "shutdown", self._drain, listener)
         if self._ready:
             bound = listener.getHost()
@@ -154,6 +156,8 @@ class Server(daphne.server.Server):
         now = time.monotonic()
         for protocol in [protocol for protocol in self.connections if getattr(protocol, "fine_until", 0.0) <= now]:
             protocol.check_timeouts()
+        if self._pulse:
+            self._pulse()
         reactor.callLater(2, self.timeout_checker)
 
     # -- the end -------------------------------------------------------------------------------------------------

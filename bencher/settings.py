@@ -113,6 +113,7 @@ BENCHER_TIER_LIMITS = flag("BENCHER_TIER_LIMITS", False)
 BENCHER_ALLOW_ANONYMOUS_RUNS = flag("BENCHER_ALLOW_ANONYMOUS_RUNS", True)
 BENCHER_PROJECT_CONCURRENCY = whole("BENCHER_PROJECT_CONCURRENCY", 0)
 BENCHER_RATE_LIMITS = env.str("BENCHER_RATE_LIMITS", default="")
+BENCHER_ONE_CORE = flag("BENCHER_ONE_CORE", True)
 
 # -- Django -----------------------------------------------------------------------------------------------------
 INSTALLED_APPS = [
@@ -192,7 +193,7 @@ def _database() -> dict[str, Any]:
         path = DATABASE_URL.removeprefix("sqlite://")
         path = path.removeprefix("/") if path.startswith("//") else path
         return {
-            "ENGINE": "django.db.backends.sqlite3",
+            "ENGINE": "bencher.core.sqlite",
             "NAME": path,
             "CONN_MAX_AGE": 0,
             "OPTIONS": {

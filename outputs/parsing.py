@@ -52,6 +52,9 @@ START: Final = 10.0
 SOCKET_PATH: Final = 60
 """Characters of a temporary folder's path below which the fork server's socket finds room (a socket's path ends at 107)."""
 
+PROCESSORS: Final = os.sched_getaffinity(0)
+"""Where children may run: wherever this process may when it starts."""
+
 BUSY, RESTING = 0.02, 0.25
 """Seconds between two looks of pebble at its children: while there is a call, and while there is none."""
 
@@ -83,8 +86,9 @@ class Places:
             self._free.release()
 
 
-def _child(memory: int) -> None:
+def _child(memory: int, processors: set[int]) -> None:
     """Runs first in every child."""
+    os.sched_setaffinity(0, processors)  # the server's threads may share one
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # sent to the whole group by supervisors; a running call shall end
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -262,7 +266,7 @@ def _pool(workers: int, memory: int) -> ProcessPool:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(BOOT)
     _short_socket_path()
-    pool = ProcessPool(workers, max_tasks=500, initializer=_child, initargs=(memory,), context=context)
+    pool = ProcessPool(workers, max_tasks=500, initializer=_child, initargs=(memory, PROCESSORS), context=context)
     pool.schedule(int).result(START)
     pebble.CONSTS.sleep_unit = RESTING
     return pool

@@ -11,10 +11,12 @@ from typing import ParamSpec, TypeVar
 from django.conf import settings
 from django.db import connections
 
+from bencher.core.cores import roam
+
 P = ParamSpec("P")
 R = TypeVar("R")
 _queries = ThreadPoolExecutor(8, "registry")
-_transfers = ThreadPoolExecutor(16, "registry-bytes")
+_transfers = ThreadPoolExecutor(16, "registry-bytes", initializer=roam)
 
 
 async def with_database(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
 from bencher.core import clock
+from bencher.core.cores import OneCore
 from bencher.embedded import AlreadyRunning, Background, DataLock
 from bencher.management.running import DEFAULT, announce, check_settings, ignore_signals, leave, parse_address, raise_file_limit
 from jobs.recovery import recover_embedded
@@ -29,6 +30,7 @@ class Command(BaseCommand):
         host, port = parse_address(options["bind"])
         check_settings()
         raise_file_limit()
+        core = OneCore() if settings.BENCHER_ONE_CORE else None
         try:
             lock = DataLock(settings.BENCHER_DATA_DIR)
         except AlreadyRunning as error:
@@ -41,7 +43,15 @@ class Command(BaseCommand):
         from bencher.server import Server
 
         background = Background()
-        server = Server(site(), host=host, port=port, limits=configured_limits(), ready=announce, stopping=background.stop_soon)
+        server = Server(
+            site(),
+            host=host,
+            port=port,
+            limits=configured_limits(),
+            ready=announce,
+            stopping=background.stop_soon,
+            pulse=core.look if core else None,
+        )
         background.start()
         try:
             server.run()
