@@ -7,9 +7,7 @@ answered in one thread of a bounded pool, and sent. See docs/decisions/api-handl
 
 from __future__ import annotations
 
-import asyncio
 import io
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
 
@@ -23,9 +21,13 @@ from django.urls import ResolverMatch, resolve, set_script_prefix
 
 from bencher.core.api import error_response
 from bencher.core.middleware import ApiGate
+from bencher.serving.turns import Turns
 
 THREADS = 8
 """Requests that are answered at once; more wait. SQLite has one writer and PostgreSQL's pool has 8 connections: more threads would only queue there."""
+
+PATIENCE = 0.005
+"""Seconds until a request on SQLite is not a short one: the next one starts beside it."""
 
 
 USUAL_PATH = 256
@@ -46,7 +48,7 @@ class ApiHandler(BaseHandler):
         self._template_response_middleware: list[Any] = []
         self._exception_middleware: list[Any] = []
         self._middleware_chain = convert_exception_to_response(ApiGate(convert_exception_to_response(self._get_response)))  # type: ignore[attr-defined]
-        self._threads = ThreadPoolExecutor(THREADS, "api")
+        self._threads = Turns(THREADS, "api", short=1 if settings.ON_SQLITE else THREADS, patience=PATIENCE)
 
     def resolve_request(self, request: Any) -> ResolverMatch:
         """As Django does, which walks through every pattern; clients ask for the same few paths over and over."""
@@ -63,8 +65,7 @@ class ApiHandler(BaseHandler):
             body += message.get("body", b"")
             if not message.get("more_body"):
                 break
-        loop = asyncio.get_running_loop()
-        status, headers, content = await loop.run_in_executor(self._threads, self._answer, scope, bytes(body))
+        status, headers, content = await self._threads.run(self._answer, scope, bytes(body))
         await send({"type": "http.response.start", "status": status, "headers": headers, "trailers": False})
         await send({"type": "http.response.body", "body": content, "more_body": False})
 

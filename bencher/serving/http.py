@@ -184,7 +184,7 @@ class Request(WebRequest):
         self.limit = 0
         self.received = 0
         self.buffer = bytearray()  # not a list of chunks: those may be two bytes long
-        self.streaming = self.complete = self.read_all = self.gone = False
+        self.streaming = self.complete = self.read_all = self.asked = self.gone = False
         self._waiter: asyncio.Future[None] | None = None
 
     # -- the body arrives --------------------------------------------------------------------------------------
@@ -242,7 +242,9 @@ class Request(WebRequest):
     # -- the application's two callables -------------------------------------------------------------------------
     async def receive(self) -> dict[str, Any]:
         """ASGI ``receive``: pieces of the body, then ``http.disconnect``."""
-        await asyncio.sleep(0)  # an application that reads in a loop must not starve the others
+        if self.asked:
+            await asyncio.sleep(0)  # an application that reads in a loop must not starve the others
+        self.asked = True
         if self.channel is not None:
             self.channel.send_expected_continue(self)
         while not (self.buffer or self.complete or self.gone):
