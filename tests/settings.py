@@ -14,3 +14,5 @@ from bencher.settings import *  # noqa: F403
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CELERY_TASK_ALWAYS_EAGER = False
 STATIC_ROOT = BENCHER_DATA_DIR  # noqa: F405  (a folder that exists: nothing is collected for tests)
+if ON_SQLITE:  # noqa: F405
+    DATABASES["default"]["TEST"] = {"NAME": ":memory:"}  # noqa: F405  (as by Django's own backend; each process of the tests has one)

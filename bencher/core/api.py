@@ -37,7 +37,7 @@ _PATH = re.compile(r" - at `(?P<path>[^`]*)`$")
 
 def ts(moment: datetime) -> str:
     """RFC 3339 in UTC, whole seconds (rest.md 0.6)."""
-    return moment.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
+    return (moment if moment.tzinfo is UTC else moment.astimezone(UTC)).isoformat()[:19] + "Z"
 
 
 def ts_or_none(moment: datetime | None) -> str | None:

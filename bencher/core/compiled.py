@@ -131,16 +131,16 @@ class CompiledUpdate:
 
 
 _inserts: dict[tuple[str, type[Model]], tuple[Statement, list[tuple[str, Convert]]]] = {}
+_makers: dict[type[Model], Maker] = {}
 
 
 def create(model: type[M], **values: Any) -> M:
     """A new row, as ``objects.create`` makes it, of a model whose key the database does not make, or nobody asks for. No signals are sent."""
     db = connections[DEFAULT_DB_ALIAS]
     statement, columns = _inserts.get((db.vendor, model)) or _insert(model, db)
-    row = model(**values)
+    row: M = (_makers.get(model) or _makers.setdefault(model, Maker(model))).new(DEFAULT_DB_ALIAS, values)
     given = row.__dict__
     statement.change([None if (value := given[name]) is None else convert(value) for name, convert in columns])
-    row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
     return row
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.db import models
@@ -138,8 +137,8 @@ class Report(models.Model):
     """``[benchmarks, distinct measures]`` of each iteration that has metrics, in order: metrics never change, so lists need not count them."""
     verdicts = models.JSONField(default=list, blank=True)
     """What a reader would miss in the numbers (docs/results.md): list of objects with ``kind`` and ``message``."""
-    written: Sequence[tuple[Any, ...]] | None = None
-    """No column: the rows of metrics that this very object was just written with, so that an answer need not read them back."""
+    written: Any = None
+    """No column: what this very object was just written with (``selectors.reports.Written``), so that an answer need not read it back."""
 
     class Meta:
         ordering = ("-start_time", "-end_time", "-created", "-id")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -86,6 +86,8 @@ METRIC_COLUMNS = (
 
 BenchmarkRow = tuple[UUID, UUID, str, str, datetime, datetime, datetime | None]
 BENCHMARK_COLUMNS = ("id", "project_id", "name", "slug", "created", "modified", "archived")
+MeasureRow = tuple[UUID, UUID, str, str, str, datetime, datetime, datetime | None]
+MEASURE_COLUMNS = ("id", "project_id", "name", "slug", "units", "created", "modified", "archived")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,25 +96,47 @@ class Contents:
 
     metrics: Sequence[MetricRow]
     benchmarks: dict[UUID, BenchmarkRow]
-    measures: dict[UUID, Measure]
+    measures: dict[UUID, MeasureRow]
     models: dict[UUID, ThresholdModel]
     alerts: list[Alert]
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Benchmarks and measures, whole, by id."""
+
+    benchmarks: dict[UUID, BenchmarkRow] = field(default_factory=dict)
+    measures: dict[UUID, MeasureRow] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a report was just written with; of ``named`` there may be less than its metrics name."""
+
+    metrics: Sequence[MetricRow]
+    named: Named
+
+
 def contents(rows: Sequence[Report]) -> Contents:
-    """Five queries, however many reports and metrics. Metrics that were just written are known: those of ``written``."""
+    """Five queries, however many reports and metrics. Of a report that was just written what is known is not read again."""
     reports = [row.id for row in rows if row.size]
-    written = rows[0].written if len(rows) == 1 else None
-    metrics: Sequence[Any] = written if written is not None else _METRICS.rows(reports=reports) if reports else []
+    written: Written | None = rows[0].written if len(rows) == 1 else None
+    metrics: Sequence[Any] = written.metrics if written else _METRICS.rows(reports=reports) if reports else []
     benchmarks, measures, models = ({row[place] for row in metrics} for place in (3, 4, 8))
     models.discard(None)
+    named = written.named if written else Named()
     return Contents(
         metrics,
-        {row[0]: row for row in (_BENCHMARKS.rows(ids=benchmarks) if benchmarks else ())},
-        {row.id: row for row in (_MEASURES.rows(ids=measures) if measures else ())},
+        _known_or_read(benchmarks, named.benchmarks, _BENCHMARKS),
+        _known_or_read(measures, named.measures, _MEASURES),
         {row.id: row for row in (_MODELS.rows(ids=models) if models else ())},
         _ALERTS.rows(reports=reports) if models else [],
     )
+
+
+def _known_or_read(ids: set[UUID], known: dict[UUID, Any], query: Compiled[Any]) -> dict[UUID, Any]:
+    missing = ids - known.keys()
+    return {**known, **{row[0]: row for row in query.rows(ids=missing)}} if missing else known
 
 
 _METRICS: Compiled[Any] = Compiled(
@@ -122,7 +146,7 @@ _BENCHMARKS: Compiled[Any] = Compiled(
     lambda: Benchmark.objects.filter(id__among=Slot("ids")).order_by("id").values_list(*BENCHMARK_COLUMNS)
 )
 """Columns instead of instances: there may be ten thousand."""
-_MEASURES = Compiled(lambda: Measure.objects.filter(id__among=Slot("ids")).order_by("id"))
+_MEASURES: Compiled[Any] = Compiled(lambda: Measure.objects.filter(id__among=Slot("ids")).order_by("id").values_list(*MEASURE_COLUMNS))
 _MODELS = Compiled(lambda: ThresholdModel.objects.select_related("threshold").filter(id__among=Slot("ids")).order_by("id"))
 _ALERTS = Compiled(lambda: Alert.objects.filter(report__among=Slot("reports")).order_by("status", "-modified", "id"))
 

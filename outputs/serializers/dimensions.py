@@ -120,7 +120,7 @@ def stored_testbed_json(row: Testbed) -> JsonTestbed:
 
 
 def benchmark_json(row: Benchmark) -> JsonBenchmark:
-    return JsonBenchmark(row.id, row.project_id, row.name, row.slug, ts(row.created), ts(row.modified), ts_or_none(row.archived))
+    return benchmark_row_json(row.id, row.project_id, row.name, row.slug, row.created, row.modified, row.archived)
 
 
 def benchmark_row_json(
@@ -131,4 +131,11 @@ def benchmark_row_json(
 
 
 def measure_json(row: Measure) -> JsonMeasure:
-    return JsonMeasure(row.id, row.project_id, row.name, row.slug, row.units, ts(row.created), ts(row.modified), ts_or_none(row.archived))
+    return measure_row_json(row.id, row.project_id, row.name, row.slug, row.units, row.created, row.modified, row.archived)
+
+
+def measure_row_json(
+    id: UUID, project: UUID, name: str, slug: str, units: str, created: datetime, modified: datetime, archived: datetime | None
+) -> JsonMeasure:
+    """The same of a measure's columns."""
+    return JsonMeasure(id, project, name, slug, units, ts(created), ts(modified), ts_or_none(archived))

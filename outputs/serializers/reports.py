@@ -23,7 +23,7 @@ from outputs.serializers.dimensions import (
     JsonVersion,
     benchmark_row_json,
     branch_json,
-    measure_json,
+    measure_row_json,
     testbed_json,
 )
 from outputs.serializers.thresholds import (
@@ -131,7 +131,7 @@ class Expansion:
         self._reports = {row.id: row for row in rows}
         self._contents = contents
         self._benchmarks = {key: benchmark_row_json(*row) for key, row in contents.benchmarks.items()}
-        self._measures = {key: measure_json(row) for key, row in contents.measures.items()}
+        self._measures = {key: measure_row_json(*row) for key, row in contents.measures.items()}
         self._models: dict[UUID, JsonModel] = {key: model_json(row) for key, row in contents.models.items()}
         self._thresholds = {
             key: JsonThresholdModel(row.threshold_id, row.threshold.project_id, self._models[key], ts(row.threshold.created))

@@ -21,7 +21,7 @@ from outputs.adapters.results import Parsed
 from outputs.models import Threshold, ThresholdModel
 from outputs.selectors.history import Past, Series, past_values
 from outputs.selectors.preceding import not_archived, preceding
-from outputs.selectors.reports import MetricRow
+from outputs.selectors.reports import MetricRow, Named
 from outputs.services import resolution
 from outputs.services.thresholds import model_in
 from outputs.verdicts import Verdict
@@ -71,6 +71,8 @@ class Prepared:
     verdicts: list[Verdict] = field(default_factory=list)
     watched: bool = False
     """A threshold asks for change points: they are looked for afterwards."""
+    named: Named | None = None
+    """The benchmarks and measures, whole, for an answer that shows them."""
 
     def rows(self, report_id: UUID) -> list[MetricRow]:
         """The metrics as they are stored."""
@@ -90,7 +92,7 @@ def _measured(value: Value, report_id: UUID) -> tuple[UUID, UUID, int, UUID, UUI
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where the results belong. ``report_id`` None: the report is not stored yet."""
+    """Where the results belong. ``report_id`` None: the report is not stored yet, and will be shown."""
 
     project: Project
     branch_id: UUID
@@ -100,13 +102,14 @@ class Target:
 
 def prepare(*, target: Target, parsed: Iterations, now: datetime) -> Prepared:
     """Find or make what the results mention and judge them. Raises Invalid (a name, a model) and Missing (a UUID that names nothing)."""
-    found = _found(target.project, parsed, now)
+    named = None if target.report_id else Named()
+    found = _found(target.project, parsed, now, named)
     values = _values(found)
     thresholds = _thresholds(target, {value.measure_id for value in values})
     judged: dict[UUID, Judged] = {}
     for threshold in thresholds:
         judged |= _judge(target, threshold, [value for value in values if value.measure_id == threshold.measure_id], now)
-    prepared = Prepared(values, judged, _counts(found), watched=any(row.change_points for row in thresholds))
+    prepared = Prepared(values, judged, _counts(found), watched=any(row.change_points for row in thresholds), named=named)
     prepared.verdicts = [*_unseen(parsed, values), *_without_baseline(values, judged), *_compared(target, values)]
     return prepared
 
@@ -116,12 +119,12 @@ Found = dict[int, dict[int, dict[int, tuple[UUID, UUID, Number, bool]]]]
 """By iteration, benchmark and measure; these two as numbers: a UUID's hash is made by Python each time."""
 
 
-def _found(project: Project, parsed: Iterations, now: datetime) -> Found:
+def _found(project: Project, parsed: Iterations, now: datetime, named: Named | None) -> Found:
     """The metrics. Two spellings of one benchmark or measure are one: what comes later counts."""
     names = {(text, results.name_ids) for _, results in parsed for text in results.benchmarks}
-    meant = resolution.benchmarks(project=project, texts=names, now=now)
+    meant = resolution.benchmarks(project=project, texts=names, now=now, named=named)
     texts = {text for _, results in parsed for metrics in results.benchmarks.values() for text in metrics}
-    measures = resolution.measures(project=project, texts=texts, now=now)
+    measures = resolution.measures(project=project, texts=texts, now=now, named=named)
     found: Found = {}
     for iteration, results in parsed:
         rows = found.setdefault(iteration, {})

@@ -25,7 +25,7 @@ from outputs.models import Alert, Branch, ChangePoint, Head, HeadVersion, Metric
 from outputs.parsing import ParserUnavailable, Places, parsers
 from outputs.requests import LocalRun, Settings, StartPoint, Thresholds
 from outputs.selectors.history import Series
-from outputs.selectors.reports import METRIC_COLUMNS
+from outputs.selectors.reports import METRIC_COLUMNS, Written
 from outputs.services import branches, bulk, dimensions, preparation, thresholds
 from outputs.services.preparation import Iterations, Prepared, Target
 from outputs.verdicts import Verdict, of_failure, stored
@@ -146,8 +146,8 @@ def _fill(report: Report, prepared: Prepared, now: datetime) -> None:
     rows = prepared.rows(report.id)
     bulk.insert(Metric, dict(zip(METRIC_COLUMNS, zip(*rows, strict=True), strict=False)))
     _insert_alerts(report, prepared, now)
-    if not prepared.judged:
-        report.written = rows
+    if prepared.named:
+        report.written = Written(rows, prepared.named)
     if prepared.watched:
         notify.changes_wanted(report.id)
 

@@ -22,28 +22,34 @@ from outputs.models import Benchmark, Measure
 from outputs.models.reports import Dimension
 from outputs.names import Mention, benchmark_name
 from outputs.selectors.dimensions import read, word
+from outputs.selectors.reports import BENCHMARK_COLUMNS, MEASURE_COLUMNS, Named
 from outputs.services import bulk, dimensions
 
 ATTEMPTS = 5
 _BASE36 = string.digits + string.ascii_lowercase
 
 
-COLUMNS = ("id", "name", "slug", "archived")
+Columns = tuple[str, ...]
+FEW: Columns = ("id", "name", "slug", "archived")
+WHOLE: dict[type[Dimension], Columns] = {Benchmark: BENCHMARK_COLUMNS, Measure: MEASURE_COLUMNS}
 
 
-def _rows(kind: type[Any], column: str) -> Compiled[Any]:
+def _rows(kind: type[Any], column: str, columns: Columns) -> Compiled[Any]:
     return Compiled(
-        lambda: kind.objects.filter(**{"project": Slot("project"), f"{column}__among": Slot("values")}).order_by("id").values_list(*COLUMNS)
+        lambda: kind.objects.filter(**{"project": Slot("project"), f"{column}__among": Slot("values")}).order_by("id").values_list(*columns)
     )
 
 
-_ROWS: dict[tuple[type[Dimension], str], Compiled[Any]] = {
-    (kind, column): _rows(kind, column) for kind in (Benchmark, Measure) for column in ("id", "slug", "name")
+_ROWS: dict[tuple[type[Dimension], str, Columns], Compiled[Any]] = {
+    (kind, column, columns): _rows(kind, column, columns)
+    for kind in (Benchmark, Measure)
+    for column in ("id", "slug", "name")
+    for columns in (FEW, WHOLE[kind])
 }
 
 
-Known = tuple[UUID, str, str, datetime | None]
-"""Id, name, slug, since when it is archived. Plain tuples: there may be ten thousand."""
+Row = tuple[Any, ...]
+"""The id, ..., since when it is archived. Plain tuples: there may be ten thousand."""
 
 
 class Meant(NamedTuple):
@@ -53,10 +59,14 @@ class Meant(NamedTuple):
     ignored: bool
 
 
-def benchmarks(*, project: Project, texts: Iterable[tuple[str, bool]], now: datetime) -> dict[tuple[str, bool], Meant]:
-    """The benchmark of every ``(text, is a NameId)``. Tools give names, BMF gives NameIds (UUID, slug or name)."""
+def benchmarks(
+    *, project: Project, texts: Iterable[tuple[str, bool]], now: datetime, named: Named | None = None
+) -> dict[tuple[str, bool], Meant]:
+    """The benchmark of every ``(text, is a NameId)``. Tools give names, BMF gives NameIds (UUID, slug or name). ``named`` gets them, too."""
     said = {key: _said(*key) for key in texts}
-    known = _resolve(Benchmark, project, [mention for mention, _ in said.values()], now)
+    known = _resolve(Benchmark, project, [mention for mention, _ in said.values()], now, WHOLE[Benchmark] if named else FEW)
+    if named:
+        named.benchmarks.update((row[0], row) for row in known.values())
     return {key: Meant(known[mention][0], ignored) for key, (mention, ignored) in said.items()}
 
 
@@ -65,20 +75,24 @@ def _said(text: str, name_id: bool) -> tuple[Mention, bool]:
     return (read(Benchmark, name) if name_id else Mention(None, None, read(Benchmark, name).name)), ignored
 
 
-def measures(*, project: Project, texts: Iterable[str], now: datetime) -> dict[str, UUID]:
-    """The measure of every text; missing ones are made, the built-in ones with their units."""
+def measures(*, project: Project, texts: Iterable[str], now: datetime, named: Named | None = None) -> dict[str, UUID]:
+    """The measure of every text; missing ones are made, the built-in ones with their units. ``named`` gets those that were there."""
     said = {text: read(Measure, text) for text in texts}
-    known = _find(Measure, project, said.values())
-    found = {text: known[mention][0] for text, mention in said.items() if mention in known and known[mention][3] is None}
+    known = {
+        mention: row for mention, row in _find(Measure, project, said.values(), WHOLE[Measure] if named else FEW).items() if row[-1] is None
+    }
+    if named:
+        named.measures.update((row[0], row) for row in known.values())
+    found = {text: known[mention][0] for text, mention in said.items() if mention in known}
     for text in said.keys() - found.keys():
         found[text] = dimensions.resolve_measure(project=project, text=text, now=now).id
     return found
 
 
 # -- many of one kind -----------------------------------------------------------------------------------------------
-def _resolve(model: type[Dimension], project: Project, said: list[Mention], now: datetime) -> dict[Mention, Known]:
+def _resolve(model: type[Dimension], project: Project, said: list[Mention], now: datetime, columns: Columns) -> dict[Mention, Row]:
     wanted = set(said)
-    known = _find(model, project, wanted)
+    known = _find(model, project, wanted, columns)
     for attempt in range(ATTEMPTS):
         missing = [mention for mention in wanted if mention not in known]
         if not missing:
@@ -86,23 +100,24 @@ def _resolve(model: type[Dimension], project: Project, said: list[Mention], now:
         if unknown := [mention for mention in missing if mention.uuid is not None]:
             raise Missing(f"no such {word(model)}: {unknown[0].uuid}")
         _insert(model, project, missing, now, suffixed if attempt < 2 else _random_suffix)
-        known |= _find(model, project, missing)
+        known |= _find(model, project, missing, columns)
     else:
         raise Invalid(f"{word(model)}: no free slug for {missing[0].name[:64]!r}")
-    if archived := [id for id, _, _, archived in known.values() if archived is not None]:
-        model._default_manager.filter(id__among=archived).update(archived=None, modified=now)
+    if archived := {mention: row[0] for mention, row in known.items() if row[-1] is not None}:
+        model._default_manager.filter(id__among=set(archived.values())).update(archived=None, modified=now)
+        known |= _find(model, project, archived, columns)
     return known
 
 
-def _find(model: type[Dimension], project: Project, said: Iterable[Mention]) -> dict[Mention, Known]:
+def _find(model: type[Dimension], project: Project, said: Iterable[Mention], columns: Columns) -> dict[Mention, Row]:
     """Those that exist: by UUID, else by slug, else by name."""
     said = list(said)
 
-    def by(column: str, values: list[object]) -> dict[object, Known]:
+    def by(column: str, values: list[object]) -> dict[object, Row]:
         if not values:
             return {}
-        place = COLUMNS.index(column)
-        return {row[place]: row for row in _ROWS[model, column].rows(project=project.id, values=values)}
+        place = columns.index(column)
+        return {row[place]: row for row in _ROWS[model, column, columns].rows(project=project.id, values=values)}
 
     ids = by("id", [mention.uuid for mention in said if mention.uuid])
     slugs = by("slug", [mention.slug for mention in said if mention.slug])

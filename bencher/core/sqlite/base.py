@@ -6,11 +6,25 @@ some waited for a second. Transactions begin IMMEDIATE here, that is as writers;
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+from datetime import datetime
 from typing import Any
 
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
+from django.utils.dateparse import parse_datetime
+
+
+def _moment(text: bytes) -> datetime | None:
+    """A column's value, aware: what Django stores is in UTC (its own converter leaves that to one more step a value, dearer than this one)."""
+    try:
+        return datetime.fromisoformat(text.decode() + "+00:00")
+    except ValueError:
+        return parse_datetime(text.decode())
+
+
+sqlite3.register_converter("datetime", _moment)  # after Django's own
 
 _turns: dict[str, threading.Lock] = {}
 """One for each database file."""

@@ -15,6 +15,7 @@ from bencher.core.compiled import Compiled, Slot, create
 from bencher.core.ids import uuid7
 from bencher.core.statements import Maker, Statement, stored, writer_of
 from bencher.projects.models import Project, User
+from outputs.models import Report
 from tests.restworld import NOW, make_project, make_user
 
 pytestmark = pytest.mark.django_db
@@ -117,3 +118,19 @@ def test_fields_are_written_as_django_writes_them() -> None:
     for name, value in values.items():
         field = User._meta.get_field(name)
         assert writer_of(field, connection)(value) == field.get_db_prep_save(value, connection)  # type: ignore[union-attr]
+
+
+def test_a_new_row_is_what_the_constructor_makes() -> None:
+    project = make_project(make_user())
+    values = {"id": uuid7(), "project": project, "user": None, "head_id": uuid7(), "adapter": "json", "start_time": NOW, "counts": [[1, 2]]}
+    made, expected = Maker(Report).new("default", values), Report(**values)
+    assert {name: value for name, value in vars(made).items() if name != "_state"} == {
+        name: value for name, value in vars(expected).items() if name != "_state"
+    }
+    assert made._state.fields_cache == expected._state.fields_cache == {"project": project, "user": None}
+    assert (made._state.adding, made._state.db) == (False, "default")
+    assert made.verdicts is not Maker(Report).new("default", values).verdicts
+    assert (made.project, made.user, made.size) == (project, None, 0)
+    for wrong in ("nonsense", "project_idx"):
+        with pytest.raises(TypeError, match=wrong):
+            Maker(Report).new("default", {wrong: 1})

@@ -16,6 +16,8 @@ from outputs import models, parsing
 from outputs.adapters.parse import parse_results
 from outputs.models import Alert, Benchmark, Branch, Head, HeadVersion, Measure, Metric, Report, Version
 from outputs.requests import StartPoint
+from outputs.selectors.reports import get_report
+from outputs.serializers.reports import JsonReport, report_json, reports_json
 from outputs.services import reports
 from outputs.services.reports import create_report, delete_report, deliver, prepare
 from tests.results_lab import NOW, START, Lab, baseline, bmf, latency, make_spec, numbers, only, place, watching
@@ -268,6 +270,34 @@ def test_nothing_parsed(lab: Lab) -> None:
     assert kinds(lab.run()) == ["nothing_parsed"]
     [verdict] = lab.run(latency(1.0), "{}").verdicts  # type: ignore[misc]
     assert (verdict.kind, verdict.iterations) == ("nothing_parsed", [1])
+
+
+# -- what is answered -----------------------------------------------------------------------------------------------
+def shown_again(report: Report) -> JsonReport:
+    return reports_json([get_report(report.project, report.id)], expand=True)[0]
+
+
+def test_what_was_archived_is_answered_as_it_is_now(lab: Lab) -> None:
+    lab.run(latency(10.0, "one", "two"))
+    Benchmark.objects.filter(name="one").update(archived=NOW)
+    Measure.objects.filter(name="latency").update(archived=NOW)
+    report = lab.report(latency(50.0, "one", "two"))
+    answer = report_json(report)
+    [rows] = answer.results  # type: ignore[misc]
+    assert [(row.benchmark.archived, row.measures[0].measure.archived) for row in rows] == [(None, None)] * 2
+    assert answer == shown_again(report)
+
+
+def test_an_answer_is_the_same_when_it_is_read_back(lab: Lab) -> None:
+    for results, values in (
+        ([latency(10.0, "one", "two")], {}),
+        ([latency(10.0, "two", "three")], {"thresholds": watching("percentage", upper_boundary=0.1)}),
+        ([latency(99.0, "two"), bmf({"one": {"Rare Measure": 1.0}, "four": {"throughput": 2.0}})], {"hash": "a" * 40}),
+        (["{}"], {}),
+    ):
+        report = lab.report(*results, **values)
+        assert report_json(report) == shown_again(report)
+    assert Alert.objects.exists()
 
 
 # -- iterations -----------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -141,3 +142,20 @@ def test_many_writers_lose_nothing(path: Path) -> None:
     with sqlite3.connect(path) as read:
         assert read.execute("SELECT count(*) FROM numbers").fetchone() == (400,)
     read.close()
+
+
+@pytest.mark.parametrize(
+    ("stored", "moment"),
+    [
+        ("2026-03-01 12:00:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),
+        ("2026-03-01 12:00:00.000125", datetime(2026, 3, 1, 12, 0, 0, 125, tzinfo=UTC)),
+        ("2026-03-01T12:00:00+00:00", datetime(2026, 3, 1, 12, tzinfo=UTC)),  # not as Django writes it
+        ("never", None),
+    ],
+)
+def test_moments_are_read_as_utc(stored: str, moment: datetime | None, one: Any) -> None:
+    with one.cursor() as cursor:
+        cursor.execute("CREATE TABLE moments (moment datetime)")
+        cursor.execute("INSERT INTO moments VALUES (%s)", [stored])
+        cursor.execute("SELECT moment FROM moments")
+        assert cursor.fetchone() == (moment,)
