@@ -10,11 +10,12 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import cache
+from itertools import pairwise
 from operator import itemgetter
-from struct import iter_unpack
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
+import numpy as np
 from django.db import connection
 
 from bencher.core.statements import Statement, stored
@@ -191,7 +192,18 @@ def _hyphened(keys: list[str]) -> list[str]:
     """Keys as JSON shows UUIDs."""
     if connection.vendor == "postgresql":
         return keys
-    return b" ".join(map(b"-".join, iter_unpack("8s4s4s4s12s", "".join(keys).encode()))).decode().split()
+    if not keys:
+        return []
+    digits = np.frombuffer("".join(keys).encode(), np.uint8).reshape(len(keys), 32)
+    shown = np.full((len(keys), 37), ord("-"), np.uint8)
+    for place, (first, last) in enumerate(pairwise(HYPHENS)):
+        shown[:, first + place : last + place] = digits[:, first:last]
+    shown[:, 36] = ord(" ")
+    return shown.tobytes().decode().split()
+
+
+HYPHENS = (0, 8, 12, 16, 20, 32)
+"""Between which digits of a UUID they stand."""
 
 
 def series_points(
@@ -199,11 +211,11 @@ def series_points(
 ) -> Found:
     """The points of every pair in every head and testbed, in order."""
     only = (key_of(*heads), key_of(*testbeds)) if len(heads) == len(testbeds) == 1 else None
-    rows, reports = _both(heads, testbeds, pairs, start, end, place=only is None)
-    found, visits = _visits(reports, only)
-    alerted = {report[0] for report in reports if report[6]}
+    rows, reports, first = _both(heads, testbeds, pairs, start, end, place=only is None)
+    found, visits = _visits(reports, first, only)
+    alerted = {report[0] for report in reports if report[first + 5]}
     alerts = _marks(ALERTS, (row[3] for row in rows if row[0] in alerted), _alerted) if alerted else {}
-    changes = _marks(CHANGES, (row[3] for row in rows), Changed._make) if reports and reports[0][7] else {}
+    changes = _marks(CHANGES, (row[3] for row in rows), Changed._make) if reports and reports[0][first + 6] else {}
     made = tuple.__new__
     for row, metric_id in zip(rows, _hyphened([row[3] for row in rows]), strict=True):
         marks = alerts.get(row[3]), changes.get(row[3])
@@ -223,29 +235,36 @@ def _both(
     end: datetime | None,
     *,
     place: bool,
-) -> tuple[list[Any], list[Any]]:
-    """Rows of metrics, and rows of their reports, one for each head that counts the report. ``place``: of which head and testbed they are."""
+) -> tuple[list[Any], list[Any], int]:
+    """Rows of metrics; rows of their reports, one for each head that counts the report; where in these the report's own columns begin.
+
+    ``place``: of which head and testbed they are.
+    """
     texts = [benchmark.hex + measure.hex for benchmark, measure in pairs]
     parameters = (texts, testbeds, *(moment for moment in (start, end) if moment is not None), heads)
     if len(pairs) <= FEW and len(heads) == 1:
         rows = _rows(BOTH, *parameters, start=start, end=end, place=place)
-        return rows, list({row[0]: (row[0], *row[11:]) for row in rows}.values())
+        return rows, list({row[0]: row for row in rows}.values()), 11
     rows = _rows(METRICS, *parameters, start=start, end=end)
-    return rows, _rows(REPORTS, _list(dict.fromkeys(row[0] for row in rows)), heads, place=place) if rows else []
+    return rows, _rows(REPORTS, _list(dict.fromkeys(row[0] for row in rows)), heads, place=place) if rows else [], 1
 
 
-def _visits(reports: list[Any], only: Place | None) -> tuple[Found, dict[str, list[tuple[dict[int, list[Point]], Visit]]]]:
-    """(the series of every place, still empty; for every report where its points go, and with what). ``only``: the place of all of them."""
+def _visits(reports: list[Any], first: int, only: Place | None) -> tuple[Found, dict[str, list[tuple[dict[int, list[Point]], Visit]]]]:
+    """(the series of every place, still empty; for every report where its points go, and with what).
+
+    The columns of ``_REPORT`` begin at ``first``. ``only``: the place of all of them.
+    """
     found: Found = defaultdict(lambda: defaultdict(list))
     visits: dict[str, list[tuple[dict[int, list[Point]], Visit]]] = defaultdict(list)
-    reports.sort(key=itemgetter(4, 2))
+    reports.sort(key=itemgetter(first + 3, first + 1))
     rank, before, made = 0, None, tuple.__new__
     for report, report_id in zip(reports, _hyphened([report[0] for report in reports]), strict=True):
-        key, spec, start, end, number, hash = report[:6]
+        key = report[0]
+        spec, start, end, number, hash = report[first : first + 5]
         if (number, start) != before:
             rank, before = rank + 1, (number, start)
         visit = made(Visit, (rank, report_id, spec, f"{start[:10]}T{start[11:19]}Z", f"{end[:10]}T{end[11:19]}Z", number, hash))
-        visits[key].append((found[only or report[8:]], visit))
+        visits[key].append((found[only or report[first + 7 :]], visit))
     return found, visits
 
 
