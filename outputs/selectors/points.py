@@ -148,7 +148,7 @@ DIALECTS: dict[str, dict[str, Any]] = {
     },
     "sqlite": {
         "key": _Texts("?"),
-        "moment": _Texts("? || ''"),
+        "moment": _Texts("+?"),
         "among": "IN (SELECT value FROM json_each(%s))",
         "rows": "json_each(%s) rows",
         "pairs": "json_each(%s) pairs",
@@ -157,7 +157,7 @@ DIALECTS: dict[str, dict[str, Any]] = {
         "measure": "substr(pairs.value, 33)",
     },
 }
-"""``key``: what equals ``key_of``; ``moment``: ``2026-01-31 12:00:00`` in UTC, with or without a fraction (on SQLite not of the driver's own type)."""
+"""``key``: what equals ``key_of``; ``moment``: ``2026-01-31 12:00:00`` in UTC, with or without a fraction (SQLite's plus hides the column's type, of which the driver would make an object)."""
 
 
 def key_of(uuid: UUID) -> str:
