@@ -72,7 +72,7 @@ class Turns:
         self.work.put((function, args, answer))
         if len(self._taking) < min(self._open, self.short):
             self._promote()
-        if self._timer is None and self._open > len(self._taking) < self.threads:
+        if self._timer is None and self._somebody_waits() and len(self._taking) < self.threads:
             self._timer = loop.call_later(self.patience, self._look, loop)
         return await answer
 
@@ -93,7 +93,7 @@ class Turns:
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         """Who has been at the same call since the last look?"""
         self._timer = None
-        if self._open <= len(self._taking):
+        if not self._somebody_waits():
             return
         for thread in list(self._taking):
             if thread.call is not None and thread.call is thread.seen:
@@ -102,6 +102,11 @@ class Turns:
                 self._promote()
             thread.seen = thread.call
         self._timer = loop.call_later(self.patience, self._look, loop)
+
+    def _somebody_waits(self) -> bool:
+        """Are there more calls than threads, those aside that were replaced and are still at theirs?"""
+        replaced = len(self._all) - len(self._taking) - len(self._resting)
+        return self._open - replaced > len(self._taking)
 
     def _promote(self) -> None:
         """One more takes calls, if there is one."""

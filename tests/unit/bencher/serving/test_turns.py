@@ -99,6 +99,25 @@ def test_a_mixture_loses_nothing() -> None:
     assert sorted(watched.order) == sorted(list(range(60)) * 6)
 
 
+def test_nobody_looks_while_nobody_waits() -> None:
+    done = threading.Event()
+    turns = Turns(6, "t", short=1, patience=0.002)
+
+    async def all_of_them() -> None:
+        long = [asyncio.ensure_future(turns.run(done.wait, 30)) for _ in range(4)]
+        for _ in range(1000):
+            if await asyncio.wait_for(turns.run(lambda: 1), 20) and turns._timer is None:
+                break
+            await asyncio.sleep(0.005)
+        assert turns._timer is None
+        assert not any(call.done() for call in long)
+        done.set()
+        assert await asyncio.gather(*long) == [True] * 4
+        assert await turns.run(lambda: 7) == 7
+
+    asyncio.run(all_of_them())
+
+
 def test_faults_reach_the_caller_and_the_thread_lives_on() -> None:
     turns = Turns(1, "t", short=1, patience=60)
 
