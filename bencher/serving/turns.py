@@ -38,7 +38,7 @@ class _Thread:
             result: Any = None
             fault: BaseException | None = None
             try:
-                result = function(*args)
+                result = None if answer.cancelled() else function(*args)
             except BaseException as raised:
                 fault = raised
             self.call = None
@@ -63,7 +63,7 @@ class Turns:
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self, function: Callable[..., R], *args: Any) -> R:
-        """What ``function`` returns, or raises, in one of the threads."""
+        """What ``function`` returns, or raises, in one of the threads. A caller who is cancelled while it waits is passed over."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop, self._open, self._timer = loop, 0, None

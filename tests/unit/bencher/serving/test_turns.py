@@ -148,6 +148,24 @@ def test_a_caller_who_leaves_disturbs_nobody() -> None:
     assert asyncio.run(both()) == 3
 
 
+def test_a_caller_who_leaves_while_it_waits_is_passed_over() -> None:
+    turns = Turns(1, "t", short=1, patience=60)
+    go, ran = threading.Event(), []
+
+    async def both() -> None:
+        first = asyncio.ensure_future(turns.run(go.wait, 30))
+        second = asyncio.ensure_future(turns.run(ran.append, 2))
+        await asyncio.sleep(0)
+        second.cancel()
+        await asyncio.sleep(0)
+        go.set()
+        assert await first
+        await turns.run(ran.append, 3)
+
+    asyncio.run(both())
+    assert ran == [3]
+
+
 def test_a_loop_that_ended_with_calls_in_progress_leaves_no_trace() -> None:
     turns = Turns(3, "t", short=1, patience=0.005)
     go = threading.Event()
