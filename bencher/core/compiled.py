@@ -54,7 +54,7 @@ class Compiled(Generic[R]):
         """All rows. ``values``: of every slot."""
         db = connections[DEFAULT_DB_ALIAS]
         plan = self._plans.get(db.vendor) or self._compile(db)
-        found = plan.statement.rows([stored(values[item.value], db) if isinstance(item, Slot) else item for item in plan.parameters])
+        found = plan.statement.rows([stored(values[item.value], db) if isinstance(item, Slot) else item for item in plan.parameters], db)
         return list(map(plan.read, _converted(found, plan.converters) if found and plan.converters else found))
 
     def first(self, **values: Any) -> R | None:
@@ -71,6 +71,12 @@ class Compiled(Generic[R]):
 
 
 def _converted(rows: Sequence[Sequence[Any]], converters: list[tuple[int, Convert]]) -> Iterable[Sequence[Any]]:
+    if len(rows) == 1:
+        row = list(rows[0])
+        for place, convert in converters:
+            if row[place] is not None:
+                row[place] = convert(row[place])
+        return (row,)
     columns: list[Sequence[Any]] = list(zip(*rows, strict=True))
     for place, convert in converters:
         columns[place] = [None if value is None else convert(value) for value in columns[place]]
@@ -118,7 +124,7 @@ class CompiledUpdate:
         statement, parameters, fields = self._plans.get(db.vendor) or self._compile(db.vendor)
         given = {f"set {name}": field.get_db_prep_save(values[name], db) for name, field in fields.items()}
         given |= {name: stored(value, db) for name, value in conditions.items()}
-        return statement.change([given[item.value] if isinstance(item, Slot) else item for item in parameters])
+        return statement.change([given[item.value] if isinstance(item, Slot) else item for item in parameters], db)
 
     def _compile(self, vendor: str) -> tuple[Statement, tuple[Any, ...], dict[str, Any]]:
         rows = self._build()
@@ -140,7 +146,7 @@ def create(model: type[M], **values: Any) -> M:
     statement, columns = _inserts.get((db.vendor, model)) or _insert(model, db)
     row: M = (_makers.get(model) or _makers.setdefault(model, Maker(model))).new(DEFAULT_DB_ALIAS, values)
     given = row.__dict__
-    statement.change([None if (value := given[name]) is None else convert(value) for name, convert in columns])
+    statement.change([None if (value := given[name]) is None else convert(value) for name, convert in columns], db)
     return row
 
 

@@ -24,15 +24,15 @@ Convert = Callable[[Any], Any]
 
 
 class Statement:
-    """SQL with ``%s`` for every parameter, run on this thread's connection."""
+    """SQL with ``%s`` for every parameter, run on this thread's connection: ``db``, where the caller has it at hand."""
 
     __slots__ = ("_native", "sql")
 
     def __init__(self, sql: str) -> None:
         self.sql, self._native = sql, FORMAT_QMARK_REGEX.sub("?", sql).replace("%%", "%")
 
-    def rows(self, parameters: Sequence[Any]) -> list[Any]:
-        db = connections[DEFAULT_DB_ALIAS]
+    def rows(self, parameters: Sequence[Any], db: Any = None) -> list[Any]:
+        db = db or connections[DEFAULT_DB_ALIAS]
         if _unobserved(db):
             with db.wrap_database_errors:
                 found: list[Any] = db.connection.execute(self._native, parameters).fetchall()
@@ -41,9 +41,9 @@ class Statement:
             cursor.execute(self.sql, parameters)
             return list(cursor.fetchall())
 
-    def change(self, parameters: Sequence[Any]) -> int:
+    def change(self, parameters: Sequence[Any], db: Any = None) -> int:
         """How many rows were written."""
-        db = connections[DEFAULT_DB_ALIAS]
+        db = db or connections[DEFAULT_DB_ALIAS]
         if _unobserved(db):
             with db.wrap_database_errors:
                 return int(db.connection.execute(self._native, parameters).rowcount)
@@ -56,8 +56,10 @@ def _unobserved(db: Any) -> bool:
     """May SQLite's own connection be used? It is there then, and no transaction of it is broken."""
     if db.vendor != "sqlite" or db.execute_wrappers or db.queries_logged:
         return False
-    db.ensure_connection()
-    db.validate_no_broken_transaction()
+    if db.connection is None:
+        db.ensure_connection()
+    if db.needs_rollback:
+        db.validate_no_broken_transaction()
     return True
 
 
@@ -78,10 +80,13 @@ def stored_all(values: Iterable[Any], db: Any) -> list[Any]:
 
 
 def _in_sqlite(value: Any) -> Any:
-    if isinstance(value, UUID):
+    kind = type(value)
+    if kind is UUID:
         return "%032x" % value.int  # noqa: UP031  (half the price of UUID.hex)
+    if kind is str or kind is int:
+        return value
     if isinstance(value, datetime):
-        return str(value.astimezone(UTC).replace(tzinfo=None))
+        return (value if value.tzinfo is UTC else value.astimezone(UTC)).isoformat(" ")[:-6]
     return json_list(value) if isinstance(value, list | tuple | set | frozenset | dict) else value
 
 
