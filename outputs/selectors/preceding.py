@@ -38,8 +38,10 @@ WHERE hv.head_id = %s AND hv.number <= %s AND r.version_id = hv.version_id AND r
   AND (hv.number < %s OR r.start_time <= %s) {more}
 ORDER BY hv.number DESC, r.start_time DESC, r.id DESC LIMIT {most}
 """
-_EARLIER = Statement(EARLIER.format(more="", most=CANDIDATES))
-_EARLIER_THAN_STORED = Statement(EARLIER.format(more="AND r.id <> %s", most=CANDIDATES))
+LOOKS = (1, CANDIDATES)
+"""Rows of a first look, which finds it nearly always, and of a second."""
+_EARLIER = {most: Statement(EARLIER.format(more="", most=most)) for most in LOOKS}
+_EARLIER_THAN_STORED = {most: Statement(EARLIER.format(more="AND r.id <> %s", most=most)) for most in LOOKS}
 _MEASURED = Statement("SELECT DISTINCT benchmark_id FROM outputs_metric WHERE report_id = %s")
 
 
@@ -47,14 +49,20 @@ def preceding(series: Series, *, report_id: UUID | None, benchmarks: Collection[
     """The newest earlier report with metrics of one of the benchmarks. Costs the same after any number of reports."""
     db = connections[DEFAULT_DB_ALIAS]
     place = [stored(value, db) for value in (series.head_id, series.number, series.testbed_id, series.number, series.start)]
-    earlier = _EARLIER_THAN_STORED.rows([*place, stored(report_id, db)]) if report_id else _EARLIER.rows(place)
-    present = set(stored_all(benchmarks, db)) if earlier else set()
-    for id, spec_id, start, verdicts in earlier:
-        measured = {key for (key,) in _MEASURED.rows([id])}
-        if not measured.isdisjoint(present):
-            gone = frozenset(map(uuid_out, measured - present))
-            spec = None if spec_id is None else uuid_out(spec_id)
-            return Preceding(uuid_out(id), ts(moment_out(start)), spec, load(json.loads(verdicts)), gone)
+    statements = _EARLIER_THAN_STORED if report_id else _EARLIER
+    parameters = [*place, stored(report_id, db)] if report_id else place
+    present, seen = set(stored_all(benchmarks, db)), 0
+    for most in LOOKS:
+        earlier = statements[most].rows(parameters, db)
+        for id, spec_id, start, verdicts in earlier[seen:]:
+            measured = {key for (key,) in _MEASURED.rows([id], db)}
+            if not measured.isdisjoint(present):
+                gone = frozenset(map(uuid_out, measured - present))
+                spec = None if spec_id is None else uuid_out(spec_id)
+                return Preceding(uuid_out(id), ts(moment_out(start)), spec, load(json.loads(verdicts)), gone)
+        if len(earlier) < most:
+            break
+        seen = most
     return None
 
 
