@@ -6,6 +6,10 @@ import os
 import tempfile
 
 os.environ.setdefault("BENCHER_DATA_DIR", tempfile.mkdtemp(prefix="bencher-tests-"))
+# One server at a time uses a folder: the processes of one run, which inherit it, have a part each.
+if worker := os.environ.get("PYTEST_XDIST_WORKER"):
+    os.environ["BENCHER_DATA_DIR"] = os.path.join(os.environ["BENCHER_DATA_DIR"].removesuffix(f"/{worker}"), worker)
+    os.makedirs(os.environ["BENCHER_DATA_DIR"], exist_ok=True)
 os.environ.setdefault("SECRET_KEY", "tests-only-" * 5)
 os.environ.setdefault("STORAGE_URL", "memory://")
 
