@@ -26,8 +26,11 @@ from bencher.serving.turns import Turns
 THREADS = 8
 """Requests that are answered at once; more wait. SQLite has one writer and PostgreSQL's pool has 8 connections: more threads would only queue there."""
 
+SHORT = 2
+"""Threads that take requests on SQLite: one would do for the interpreter; beside a second, a small request does not wait for a middling one."""
+
 PATIENCE = 0.005
-"""Seconds until a request on SQLite is not a short one: the next one starts beside it."""
+"""Seconds until a request on SQLite is not a short one: another thread takes the next."""
 
 
 USUAL_PATH = 256
@@ -48,7 +51,7 @@ class ApiHandler(BaseHandler):
         self._template_response_middleware: list[Any] = []
         self._exception_middleware: list[Any] = []
         self._middleware_chain = convert_exception_to_response(ApiGate(convert_exception_to_response(self._get_response)))  # type: ignore[attr-defined]
-        self._threads = Turns(THREADS, "api", short=1 if settings.ON_SQLITE else THREADS, patience=PATIENCE)
+        self._threads = Turns(THREADS, "api", short=SHORT if settings.ON_SQLITE else THREADS, patience=PATIENCE)
 
     def resolve_request(self, request: Any) -> ResolverMatch:
         """As Django does, which walks through every pattern; clients ask for the same few paths over and over."""

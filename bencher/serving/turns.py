@@ -1,4 +1,4 @@
-"""Threads for short pieces of work that all need the interpreter: mostly one at a time, and none behind a long one.
+"""Threads for short pieces of work that all need the interpreter: few at a time, and none behind a long one.
 
 Threads that compute at once in Python only take the interpreter from each other, at every statement of SQLite. So few of them take calls; one that stays
 at a call for too long takes no further ones, and another thread comes in its place. See docs/decisions/api-handler.md.
