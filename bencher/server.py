@@ -156,9 +156,9 @@ class Server(daphne.server.Server):
         now = time.monotonic()
         for protocol in [protocol for protocol in self.connections if getattr(protocol, "fine_until", 0.0) <= now]:
             protocol.check_timeouts()
-        if self._pulse:
-            self._pulse()
         reactor.callLater(2, self.timeout_checker)
+        if self._pulse:  # last: whatever it does, there is a next time
+            self._pulse()
 
     # -- the end -------------------------------------------------------------------------------------------------
     def _drain(self, listener: Any) -> defer.Deferred[None]:

@@ -88,7 +88,8 @@ class Places:
 
 def _child(memory: int, processors: set[int]) -> None:
     """Runs first in every child."""
-    os.sched_setaffinity(0, processors)  # the server's threads may share one
+    with contextlib.suppress(OSError):  # forbidden, or those are gone: then it runs where its parent does
+        os.sched_setaffinity(0, processors)  # the server's threads may share one
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # sent to the whole group by supervisors; a running call shall end
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -105,7 +105,7 @@ class OneCore:
         try:
             self._before = self._now()
             self._look(before, self._before)
-        except OSError:  # no /proc, or no right to do this: everything stays as it is, for good
+        except OSError:  # no right to do this: everything stays as it is, for good
             self._before = None
 
     def _look(self, before: tuple[dict[int, Times], float], now: tuple[dict[int, Times], float]) -> None:
@@ -131,5 +131,5 @@ class OneCore:
     def _now() -> tuple[dict[int, Times], float]:
         try:
             return times(STAT.read_text()), sum(os.times()[:2])
-        except OSError:
+        except (OSError, ValueError, IndexError):  # no /proc, or one of another form: nothing is known of any core
             return {}, 0.0

@@ -31,6 +31,7 @@ _BASE36 = string.digits + string.ascii_lowercase
 
 Columns = tuple[str, ...]
 FEW: Columns = ("id", "name", "slug", "archived")
+"""Enough for a job's report, which is not answered to anybody: of ten thousand names every column costs milliseconds."""
 WHOLE: dict[type[Dimension], Columns] = {Benchmark: BENCHMARK_COLUMNS, Measure: MEASURE_COLUMNS}
 
 

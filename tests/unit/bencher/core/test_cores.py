@@ -135,9 +135,12 @@ def test_nothing_happens_where_it_cannot_be_asked(monkeypatch: pytest.MonkeyPatc
     assert not one.useful
 
 
-def test_a_machine_without_proc_is_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", [None, "", "cpu0 1 2\n", "cpux 1 2 3 4 5 6 7 8\n", "cpu0 a b c d e f g h\n"])
+def test_a_machine_without_proc_is_left_alone(text: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(cores, "allowed", lambda: frozenset({0, 1}))
     monkeypatch.setattr(cores, "STAT", tmp_path / "stat")
+    if text is not None:
+        cores.STAT.write_text(text)
     monkeypatch.setattr(cores, "TASKS", tmp_path / "task")
     one = cores.OneCore()
     one.look()
